@@ -1,0 +1,19 @@
+package domain
+
+// ClientInfo is what a client said it is and can do, free of any protocol.
+type ClientInfo struct {
+	Name    string
+	Title   string
+	Version string
+
+	ReadFiles    bool // serves reads from its editor buffers
+	WriteFiles   bool // takes writes into its editor buffers
+	Terminals    bool
+	Notices      bool
+	Compaction   bool
+	ElicitForm   bool
+	ElicitURL    bool
+	BoolOptions  bool
+	LoginInShell bool // can run a terminal sign-in
+	Subagents    bool
+}

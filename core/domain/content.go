@@ -1,0 +1,93 @@
+package domain
+
+// Block is one piece of content in a prompt, a message or a tool's result.
+// Members: Text, Image, Audio, Resource, Link, Attachment.
+type Block interface{ isBlock() }
+
+// Text is plain text or Markdown.
+type Text struct{ Text string }
+
+// Image is a picture, decoded.
+type Image struct {
+	MIME string
+	Data []byte
+	URI  string // where it came from, if known
+}
+
+// Audio is a sound, decoded.
+type Audio struct {
+	MIME string
+	Data []byte
+}
+
+// Resource is an embedded resource: text, or bytes when Binary.
+type Resource struct {
+	URI    string
+	MIME   string
+	Text   string
+	Blob   []byte
+	Binary bool
+}
+
+// Link points at a resource the receiver may read.
+type Link struct {
+	URI         string
+	Name        string
+	Title       string
+	Description string
+	MIME        string
+	Size        int64 // bytes; 0 when unknown
+}
+
+// Attachment is a blob of a prompt after it was stored as a file below the
+// session's uploads directory. It stands in the journal in place of the bytes.
+type Attachment struct {
+	Path   string // absolute path of the stored copy
+	SHA256 string // lower-case hex of its content
+	MIME   string
+	Name   string // display name
+	URI    string // the uri the client gave, if any
+	Size   int64  // bytes
+}
+
+func (Text) isBlock()       {}
+func (Image) isBlock()      {}
+func (Audio) isBlock()      {}
+func (Resource) isBlock()   {}
+func (Link) isBlock()       {}
+func (Attachment) isBlock() {}
+
+// Limits on what one prompt may carry, in bytes after decoding.
+const (
+	MaxBlobBytes       = 10 << 20 // one blob
+	DefaultPromptBlobs = 32 << 20 // all blobs of one prompt together, unless configured
+)
+
+// Prompt is what the user sent for one turn. Events are client events that
+// asked to be given to the model along with it.
+type Prompt struct {
+	Blocks []Block
+}
+
+// Usable reports whether the prompt holds anything a model could answer: a
+// non-blank text or any other block.
+func (p Prompt) Usable() bool {
+	for _, b := range p.Blocks {
+		t, isText := b.(Text)
+		if !isText || !blank(t.Text) {
+			return true
+		}
+	}
+	return false
+}
+
+func blank(s string) bool {
+	for _, r := range s {
+		switch r {
+		case ' ', '\t', '\n', '\r':
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,90 @@
+package domain
+
+import "time"
+
+// Event is something an operator may want to see or count. Members:
+// TurnBegan, TurnDone, StepDone, CallDone, PermissionDone, Trouble,
+// SessionOpened, SessionReleased.
+type Event interface{ isEvent() }
+
+// TurnBegan is observed when a turn's task starts.
+type TurnBegan struct {
+	Session SessionID
+	Turn    TurnID
+}
+
+// TurnDone is observed when a turn has ended.
+type TurnDone struct {
+	Session  SessionID
+	Turn     TurnID
+	Stop     Stop // 0 when Err is set
+	Cause    error
+	Err      error
+	Duration time.Duration
+	Usage    Usage
+	Requests int // model requests made
+	Calls    int // tool calls made
+}
+
+// StepDone is observed when one model reply has ended.
+type StepDone struct {
+	Session  SessionID
+	Turn     TurnID
+	Model    ModelRef
+	Usage    Usage
+	Duration time.Duration
+	Err      error
+}
+
+// CallDone is observed when a tool call has ended.
+type CallDone struct {
+	Session  SessionID
+	Turn     TurnID
+	Call     CallID
+	Tool     string
+	Status   CallStatus
+	Duration time.Duration
+}
+
+// PermissionDone is observed when a permission was decided.
+type PermissionDone struct {
+	Session  SessionID
+	Call     CallID
+	Tool     string
+	Verdict  Verdict
+	Asked    bool
+	Outcome  Outcome
+	Option   string
+	Duration time.Duration
+}
+
+// SessionOpened and SessionReleased are observed when a session enters and
+// leaves memory. How is "new", "load", "resume", "restore"; or "close",
+// "stop", "idle", "disconnect", "delete".
+type SessionOpened struct {
+	Session SessionID
+	How     string
+}
+
+// SessionReleased is the counterpart of SessionOpened.
+type SessionReleased struct {
+	Session SessionID
+	How     string
+}
+
+// Trouble is something that went wrong and was dealt with: an update after
+// its turn was sealed, a tool that outlived its turn, a panic.
+type Trouble struct {
+	Session SessionID
+	Where   string // "turns: late update", ...
+	Err     error
+}
+
+func (TurnBegan) isEvent()       {}
+func (TurnDone) isEvent()        {}
+func (StepDone) isEvent()        {}
+func (CallDone) isEvent()        {}
+func (PermissionDone) isEvent()  {}
+func (SessionOpened) isEvent()   {}
+func (SessionReleased) isEvent() {}
+func (Trouble) isEvent()         {}

@@ -1,0 +1,85 @@
+package domain
+
+// Updates returns what a client is told live when r is appended. Text and
+// thought are not among them: they were streamed before the record existed.
+func Updates(r Record) []Update {
+	switch r := r.(type) {
+	case CallBegan:
+		return []Update{r.Update}
+	case CallFinished:
+		status := CallCompleted
+		if r.Failed || r.Interrupted {
+			status = CallFailed
+		}
+		return []Update{CallChanged{
+			ID: r.Call, Status: status, Content: shown(r), Locations: r.Locations, RawOutput: r.RawOutput,
+		}}
+	case PlanSet:
+		return []Update{PlanChanged{Entries: r.Entries}}
+	case TitleSet:
+		return []Update{InfoChanged{Title: r.Title}}
+	case AssistantSaid:
+		if r.Usage == (Usage{}) || r.Window == 0 {
+			return nil
+		}
+		return []Update{UsageChanged{Used: r.Usage.Context(), Size: r.Window}}
+	case UserSaid, PermissionGiven, ClientEvent, TurnFinished, Unknown:
+		return nil
+	}
+	return nil
+}
+
+// shown is what a finished call displays: its own content, else its text.
+func shown(r CallFinished) []CallContent {
+	if r.Content != nil || r.Text == "" {
+		return r.Content
+	}
+	return []CallContent{ContentBlock{Block: Text{Text: r.Text}}}
+}
+
+// Replay returns what a client is told when r is read back by load. It is
+// Updates, plus the conversation itself, plus a mark where a turn failed or
+// was interrupted; minus what only makes sense as of now (usage, title),
+// which Conversation gives once at the end.
+func Replay(r Record) []Update {
+	switch r := r.(type) {
+	case UserSaid:
+		ups := make([]Update, len(r.Blocks))
+		for i, b := range r.Blocks {
+			ups[i] = UserMessage{ID: r.ID, Block: b}
+		}
+		return ups
+	case AssistantSaid:
+		ups := make([]Update, 0, len(r.Parts))
+		for _, p := range r.Parts {
+			if p.Thought {
+				ups = append(ups, AgentThought{ID: p.ID, Text: p.Text})
+			} else {
+				ups = append(ups, AgentText{ID: p.ID, Text: p.Text})
+			}
+		}
+		return ups
+	case TurnFinished:
+		if mark := turnMark(r); mark != "" {
+			return []Update{AgentText{ID: MessageID(string(r.Turn) + "-end"), Text: mark}}
+		}
+		return nil
+	case TitleSet:
+		return nil
+	case CallBegan, CallFinished, PlanSet, PermissionGiven, ClientEvent, Unknown:
+		return Updates(r)
+	}
+	return nil
+}
+
+// turnMark is the line that tells a reader of the history that a turn did
+// not end by itself. A cancelled turn needs none: the person did it.
+func turnMark(r TurnFinished) string {
+	switch {
+	case r.Interrupted:
+		return "[Interrupted: the agent stopped before this turn ended.]"
+	case r.Failure != nil:
+		return "[This turn failed: " + r.Failure.Msg + "]"
+	}
+	return ""
+}

@@ -1,0 +1,116 @@
+package domain
+
+import "time"
+
+// Session is what the store keeps about a session besides its journal.
+type Session struct {
+	ID    SessionID
+	Key   string // unique; "acp:<uuid>" unless the client asked for one
+	Label string // optional second name; unique when not empty
+	Agent string // alias of the agent that owns it
+
+	Cwd        string   // canonical working directory, the first root
+	CwdGiven   string   // the same directory as the client spelled it, for display
+	Additional []string // canonical additional directories, as of the latest new, load or resume
+	Workspace  string   // canonical agent workspace, always the last root
+
+	Title  string
+	Parent SessionID // the session that delegated to this one; "" at the top
+	Client string    // name and version of the client that created it
+
+	// Start is the journal position the current transcript begins after. A
+	// reset moves it; what lies before is kept but no longer part of the
+	// conversation.
+	Start Seq
+
+	CreatedAt time.Time // UTC, microseconds
+	UpdatedAt time.Time // UTC, microseconds; moved by every append
+}
+
+// Roots returns the directories file tools may touch, cwd first, the agent
+// workspace last, without repeats.
+func (s Session) Roots() []string {
+	roots := make([]string, 0, 2+len(s.Additional))
+	for _, r := range append(append([]string{s.Cwd}, s.Additional...), s.Workspace) {
+		if r != "" && !contains(roots, r) {
+			roots = append(roots, r)
+		}
+	}
+	return roots
+}
+
+// Validate checks what every stored session must hold.
+func (s Session) Validate() error {
+	switch {
+	case !s.ID.Valid():
+		return Errorf(InvalidArgument, "session id %q is not valid", s.ID)
+	case s.Key == "":
+		return Errorf(InvalidArgument, "session %s has no key", s.ID)
+	case s.Agent == "":
+		return Errorf(InvalidArgument, "session %s has no agent", s.ID)
+	case s.Cwd == "":
+		return Errorf(InvalidArgument, "session %s has no working directory", s.ID)
+	}
+	return nil
+}
+
+// SessionQuery selects sessions. Filters that are empty match everything;
+// several must all match.
+type SessionQuery struct {
+	Cwd   string // canonical, exact
+	Key   string // exact
+	Label string // exact
+	After *SessionCursor
+	Limit int // page size; 0 means 50, at most 200
+	// All includes sub-sessions, which are otherwise left out.
+	All bool
+}
+
+// PageSize returns the limit that applies.
+func (q SessionQuery) PageSize() int {
+	switch {
+	case q.Limit <= 0:
+		return 50
+	case q.Limit > 200:
+		return 200
+	}
+	return q.Limit
+}
+
+// SessionCursor is a place in the list order: newest UpdatedAt first, then
+// ID descending.
+type SessionCursor struct {
+	UpdatedAt time.Time
+	ID        SessionID
+}
+
+// SessionPage is one page of a list. Next is nil on the last page, and never
+// leads to an empty one.
+type SessionPage struct {
+	Sessions []Session
+	Next     *SessionCursor
+}
+
+// Directories is what a client asked for when it opened a session.
+type Directories struct {
+	Cwd        string // as sent; "" when omitted
+	Additional []string
+	// Lenient accepts what the zeroclaw dialect does: an omitted cwd means the
+	// agent workspace, a relative one is taken from the process directory.
+	Lenient bool
+}
+
+// Agent is one configured agent.
+type Agent struct {
+	Alias       string
+	Title       string
+	Description string
+	Enabled     bool
+	Model       ModelRef
+	Workspace   string // absolute path; created on first use
+	Prompt      string // system prompt of its own; "" for the built-in one
+	Policy      Policy
+
+	MaxTurnRequests int // model requests per turn; at least 1
+	MaxOutputTokens int // per reply; 0 leaves it to the provider
+}

@@ -1,0 +1,114 @@
+package domain
+
+import "time"
+
+// Update is one thing a client is told about a session, in order. Members:
+// UserMessage, AgentText, AgentThought, CallOpened, CallChanged, PlanChanged,
+// UsageChanged, InfoChanged, CommandsChanged, Notice, TurnStarted, TurnEnded.
+type Update interface{ isUpdate() }
+
+// UserMessage is one block of what the user sent. It is only ever replayed:
+// a live client shows its own prompt.
+type UserMessage struct {
+	ID    MessageID
+	Block Block
+}
+
+// AgentText is the next piece of an answer.
+type AgentText struct {
+	ID   MessageID
+	Text string
+}
+
+// AgentThought is the next piece of the model's reasoning.
+type AgentThought struct {
+	ID   MessageID
+	Text string
+}
+
+// CallOpened announces a tool call, once, before anything else names it.
+type CallOpened struct {
+	ID        CallID
+	Name      string
+	Title     string
+	Kind      ToolKind
+	Status    CallStatus
+	Content   []CallContent
+	Locations []Location
+	RawInput  []byte // JSON; shortened when long
+}
+
+// CallChanged changes an announced call. Zero fields leave things as they
+// are; Content and Locations replace the whole list when not nil.
+type CallChanged struct {
+	ID        CallID
+	Status    CallStatus
+	Title     string
+	Content   []CallContent
+	Locations []Location
+	RawOutput []byte // JSON
+}
+
+// PlanChanged replaces the agent's plan.
+type PlanChanged struct{ Entries []PlanEntry }
+
+// UsageChanged tells how full the context is and what the session has cost.
+type UsageChanged struct {
+	Used int64 // tokens now in context
+	Size int64 // the model's window in tokens; 0 when unknown (then it is not sent)
+	// Cost is cumulative for the session; nil when prices are unknown.
+	Cost *Cost
+}
+
+// Cost is an amount of money.
+type Cost struct {
+	Amount   float64
+	Currency string // ISO 4217
+}
+
+// InfoChanged changes what lists show about the session.
+type InfoChanged struct {
+	Title     string // "" leaves it
+	UpdatedAt time.Time
+}
+
+// CommandsChanged replaces the list of slash commands.
+type CommandsChanged struct{ Commands []Command }
+
+// Command is one slash command, without the slash.
+type Command struct {
+	Name        string
+	Description string
+	Hint        string // what to type after it; "" when it takes nothing
+}
+
+// Notice is a message from the host, not from the model. It is never
+// replayed.
+type Notice struct {
+	Severity string // info, warning, error
+	Title    string
+	Detail   string
+}
+
+// TurnStarted and TurnEnded frame a turn for protocols that report it by
+// updates. ACP v1 does not show them.
+type TurnStarted struct{ Turn TurnID }
+
+// TurnEnded is the last update of its turn.
+type TurnEnded struct {
+	Turn TurnID
+	Stop Stop // 0 when it failed
+}
+
+func (UserMessage) isUpdate()     {}
+func (AgentText) isUpdate()       {}
+func (AgentThought) isUpdate()    {}
+func (CallOpened) isUpdate()      {}
+func (CallChanged) isUpdate()     {}
+func (PlanChanged) isUpdate()     {}
+func (UsageChanged) isUpdate()    {}
+func (InfoChanged) isUpdate()     {}
+func (CommandsChanged) isUpdate() {}
+func (Notice) isUpdate()          {}
+func (TurnStarted) isUpdate()     {}
+func (TurnEnded) isUpdate()       {}

@@ -1,0 +1,30 @@
+package ports
+
+import (
+	"context"
+	"iter"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// Model is one language model, ready to be asked.
+type Model interface {
+	Info() domain.ModelInfo
+	// Stream asks the model. It yields events and ends with exactly one
+	// Finish, or with one error and nothing after it. CallRequested events
+	// come only directly before the Finish of a complete reply. Leaving the
+	// loop or cancelling the context closes the exchange before Stream
+	// returns. Errors are coded: AuthRequired, RateLimited, QuotaExhausted,
+	// ContextTooLong, ProviderRejected, Unavailable (unreachable, timed out,
+	// cut short). No key and no request body ever stands in an error.
+	Stream(context.Context, domain.ModelRequest) iter.Seq2[domain.ModelEvent, error]
+}
+
+// Models opens models by reference.
+type Models interface {
+	// Open returns the model without asking it anything. InvalidArgument when
+	// the provider is not configured, AuthRequired when its key is missing.
+	Open(context.Context, domain.ModelRef) (Model, error)
+	// Catalog lists what is known without a network call.
+	Catalog(context.Context) ([]domain.ModelInfo, error)
+}
