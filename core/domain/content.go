@@ -63,10 +63,12 @@ const (
 	DefaultPromptBlobs = 32 << 20 // all blobs of one prompt together, unless configured
 )
 
-// Prompt is what the user sent for one turn. Events are client events that
-// asked to be given to the model along with it.
+// Prompt is what the user sent for one turn.
 type Prompt struct {
 	Blocks []Block
+	// Queue lets the prompt wait behind a running turn; otherwise it is
+	// refused with SessionBusy.
+	Queue bool
 }
 
 // Usable reports whether the prompt holds anything a model could answer: a

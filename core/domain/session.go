@@ -114,3 +114,43 @@ type Agent struct {
 	MaxTurnRequests int // model requests per turn; at least 1
 	MaxOutputTokens int // per reply; 0 leaves it to the provider
 }
+
+// NewSession is what a client asks for when it opens a session by key, label
+// or not by name at all.
+type NewSession struct {
+	Agent           string // alias the client named; "" when it named none
+	FallbackAgent   string // alias the connection named, used when Agent is ""; "" when none
+	Dirs            Directories
+	Key             string // "" makes a new one
+	Label           string
+	Reset           bool   // give an existing session a fresh transcript
+	RequireExisting bool   // refuse to create
+	Client          string // name and version, for the record
+	Parent          SessionID
+}
+
+// OpenSession is what a client asks for when it opens a stored session by id.
+type OpenSession struct {
+	ID       SessionID
+	Dirs     Directories // Cwd "" keeps the stored one; Additional is the complete list
+	Replay   bool        // load: send the whole history before answering
+	Takeover bool        // take the session from another connection
+}
+
+// OpenedSession is what a client gets.
+type OpenedSession struct {
+	Session Session
+	Agent   Agent
+	Model   ModelInfo
+	Created bool     // false when the key or label named an existing session
+	Notes   []string // what the person should know, one sentence each
+}
+
+// TurnOutcome is how a turn that did not fail ended.
+type TurnOutcome struct {
+	Turn  TurnID
+	Stop  Stop
+	Text  string // the final assistant message; when cancelled, what was streamed
+	Usage Usage  // of the turn
+	Total Usage  // of the session
+}

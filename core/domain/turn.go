@@ -49,7 +49,7 @@ var (
 	Disconnected = &Cause{"the client disconnected"}
 	// SessionClosed: session/close, session/delete or a reset.
 	SessionClosed = &Cause{"the session was closed"}
-	// ShuttingDown cause: the process is going away. See also Code ShuttingDown.
+	// ProcessEnding: the process is going away.
 	ProcessEnding = &Cause{"the agent is shutting down"}
 )
 
