@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func TestSummary(t *testing.T) {
+	tests := []struct {
+		name   string
+		strict bool
+		done   []outcome
+		status int
+		want   string
+	}{
+		{"all ran", false, []outcome{{stage: "vet"}, {stage: "test"}}, 0, "everything passed"},
+		{"something failed", false, []outcome{{stage: "vet", err: errors.New("bad")}, {stage: "test"}}, 1, "FAILED"},
+		{
+			"left out is told", false,
+			[]outcome{{stage: "interop", skipped: []skip{{"interop", "node is not installed"}}}},
+			0, "left out: interop: node is not installed",
+		},
+		{
+			"left out fails when strict", true,
+			[]outcome{{stage: "test", skipped: []skip{{"the race detector", "there is no C compiler"}}}},
+			1, "-strict allows nothing",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var out strings.Builder
+			r := &runner{opts: options{strict: test.strict}, done: test.done}
+			if got := r.summary(&out); got != test.status {
+				t.Errorf("status %d, want %d", got, test.status)
+			}
+			if !strings.Contains(out.String(), test.want) {
+				t.Errorf("summary %q lacks %q", out.String(), test.want)
+			}
+		})
+	}
+}
+
+func TestParse(t *testing.T) {
+	if _, err := parse([]string{"-stages", "vet,nonsense"}, io.Discard); err == nil {
+		t.Error("an unknown stage was accepted")
+	}
+	o, err := parse([]string{"-strict", "-stages", "fmt, cross"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !o.strict || !slices.Equal(o.stages, []string{"fmt", "cross"}) || !slices.Equal(o.packages, []string{"./..."}) {
+		t.Errorf("parsed %+v", o)
+	}
+}
+
+func TestRaceReason(t *testing.T) {
+	tests := []struct{ output, want string }{
+		{"# runtime/cgo\ncgo: C compiler \"gcc\" not found: exec: \"gcc\": executable file not found in $PATH\n", "no C compiler"},
+		{"go: -race is not supported on linux/riscv64\n", "does not exist for"},
+		{"# runtime/cgo\n_cgo_export.c:3:10: fatal error: stdlib.h: No such file\n", "stdlib.h"},
+		{"", "exit status 1"},
+	}
+	for _, test := range tests {
+		if got := raceReason(test.output, errors.New("exit status 1")); !strings.Contains(got, test.want) {
+			t.Errorf("raceReason(%q) = %q, want something with %q", test.output, got, test.want)
+		}
+	}
+}
+
+func TestFuzzTargets(t *testing.T) {
+	fuzz := "package p\n\nimport \"testing\"\n\nfunc FuzzIt(f *testing.F) {}\n\nfunc FuzzHelper(n int) {}\n\nfunc TestIt(t *testing.T) {}\n"
+	tree := fstest.MapFS{
+		"a/a_test.go":              {Data: []byte(fuzz)},
+		"a/a_plan9_test.go":        {Data: []byte(strings.ReplaceAll(fuzz, "FuzzIt", "FuzzElsewhere"))},
+		"a/a.go":                   {Data: []byte("package p\n")},
+		"a/testdata/x/x_test.go":   {Data: []byte(fuzz)},
+		"node_modules/p/p_test.go": {Data: []byte(fuzz)},
+	}
+	got, err := fuzzTargets(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []fuzzTarget{{"./a", "FuzzIt"}}; !slices.Equal(got, want) {
+		t.Errorf("found %v, want %v", got, want)
+	}
+}
+
+func TestFuzzTargetsOfThisRepository(t *testing.T) {
+	root, err := moduleRoot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fuzzTargets(os.DirFS(root)); err != nil {
+		t.Errorf("the sources cannot be read: %v", err)
+	}
+}

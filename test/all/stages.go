@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// fmtStage demands that gofmt has nothing to say.
+func (r *runner) fmtStage(ctx context.Context) ([]skip, error) {
+	files, err := r.goFiles()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	cmd := r.command(ctx, "gofmt", append([]string{"-l"}, files...)...)
+	cmd.Stdout = &out
+	if err := r.exec(cmd); err != nil {
+		return nil, err
+	}
+	if out.Len() > 0 {
+		return nil, fmt.Errorf("not formatted, run make fmt: %s", strings.Join(strings.Fields(out.String()), " "))
+	}
+	return nil, nil
+}
+
+// tidyStage demands that go.mod and go.sum say what the code needs.
+func (r *runner) tidyStage(ctx context.Context) ([]skip, error) {
+	return nil, r.exec(r.command(ctx, "go", "mod", "tidy", "-diff"))
+}
+
+func (r *runner) vetStage(ctx context.Context) ([]skip, error) {
+	return nil, r.exec(r.command(ctx, "go", append([]string{"vet"}, r.opts.packages...)...))
+}
+
+// lintStage runs golangci-lint where it is installed; building it would take
+// longer than all tests together.
+func (r *runner) lintStage(ctx context.Context) ([]skip, error) {
+	if _, err := exec.LookPath("golangci-lint"); err != nil {
+		return []skip{{"lint", "golangci-lint is not installed"}}, nil
+	}
+	return nil, r.exec(r.command(ctx, "golangci-lint", "run"))
+}
+
+// testStage runs go test, with the race detector where that can be built.
+func (r *runner) testStage(ctx context.Context) ([]skip, error) {
+	args := []string{"test", "-json"}
+	env := os.Environ()
+	var skipped []skip
+	if why := raceUnavailable(ctx); why == "" {
+		args = append(args, "-race")
+		env = append(env, "CGO_ENABLED=1")
+	} else {
+		skipped = append(skipped, skip{"the race detector", why})
+	}
+	if r.opts.short {
+		args = append(args, "-short")
+	}
+	cmd := r.command(ctx, "go", append(args, r.opts.packages...)...)
+	cmd.Env = env
+	report := newReport(r.out)
+	cmd.Stdout = report
+	err := r.exec(cmd)
+	report.Close()
+	r.counts = report.counts
+	skipped = append(skipped, report.skipped...)
+	if err == nil && r.counts.passed == 0 {
+		err = errors.New("go test ran no test")
+	}
+	return skipped, err
+}
+
+// interopStage drives the built binary with other people's clients.
+func (r *runner) interopStage(ctx context.Context) ([]skip, error) {
+	for _, tool := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return []skip{{"interop", tool + " is not installed"}}, nil
+		}
+	}
+	dir := filepath.Join(r.root, "test", "interop")
+	if err := r.npmInstall(ctx, dir); err != nil {
+		return []skip{{"interop", firstLine(err.Error())}}, nil
+	}
+	bin, err := os.MkdirTemp("", "berth-interop-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(bin)
+	berth := filepath.Join(bin, "berth"+exeSuffix())
+	if err := r.exec(r.command(ctx, "go", "build", "-o", berth, "./cmd/berth")); err != nil {
+		return nil, err
+	}
+	cmd := r.command(ctx, "npm", "test", "--silent")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "BERTH_BIN="+berth)
+	return nil, r.exec(cmd)
+}
+
+// npmInstall installs exactly what the lock file names. A copy of the lock
+// file left in node_modules tells that this was done before.
+func (r *runner) npmInstall(ctx context.Context, dir string) error {
+	lock, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
+	if err != nil {
+		return err
+	}
+	stamp := filepath.Join(dir, "node_modules", ".installed-lock.json")
+	if have, err := os.ReadFile(stamp); err == nil && bytes.Equal(have, lock) {
+		return nil
+	}
+	cmd := r.command(ctx, "npm", "ci", "--no-audit", "--no-fund")
+	cmd.Dir = dir
+	cmd.Stdout = r.err
+	if err := r.exec(cmd); err != nil {
+		return err
+	}
+	return os.WriteFile(stamp, lock, 0o644)
+}
+
+// crossStage compiles the code and its tests for the other systems.
+func (r *runner) crossStage(ctx context.Context) ([]skip, error) {
+	var all error
+	for _, target := range []string{"linux", "darwin", "windows"} {
+		if target == runtime.GOOS {
+			continue
+		}
+		for _, verb := range []string{"build", "vet"} {
+			cmd := r.command(ctx, "go", append([]string{verb}, r.opts.packages...)...)
+			cmd.Env = append(os.Environ(), "GOOS="+target, "CGO_ENABLED=0")
+			if err := r.exec(cmd); err != nil {
+				all = errors.Join(all, fmt.Errorf("GOOS=%s: %w", target, err))
+			}
+		}
+	}
+	return nil, all
+}
+
+// fuzzStage runs every fuzz target for a moment.
+func (r *runner) fuzzStage(ctx context.Context) ([]skip, error) {
+	targets, err := fuzzTargets(os.DirFS(r.root))
+	if err != nil {
+		return nil, err
+	}
+	if len(targets) == 0 {
+		return []skip{{"fuzz", "there is no fuzz target"}}, nil
+	}
+	each := min(r.opts.fuzzTime, r.opts.fuzzMax/time.Duration(len(targets)))
+	var all error
+	for _, t := range targets {
+		fmt.Fprintf(r.out, "%s %s for %s\n", t.pkg, t.name, each.Round(time.Millisecond))
+		err := r.exec(r.command(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", each.String(), t.pkg))
+		all = errors.Join(all, err)
+	}
+	return nil, all
+}
+
+// goFiles lists the Go files of the repository, testdata apart.
+func (r *runner) goFiles() ([]string, error) {
+	var files []string
+	err := walkGo(os.DirFS(r.root), func(path string) error {
+		files = append(files, filepath.FromSlash(path))
+		return nil
+	})
+	return files, err
+}
+
+// walkGo calls fn for every Go file below fsys that belongs to the module.
+func walkGo(fsys fs.FS, fn func(path string) error) error {
+	return fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			name := d.Name()
+			if path != "." && (name == "testdata" || name == "node_modules" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if strings.HasSuffix(path, ".go") {
+			return fn(path)
+		}
+		return nil
+	})
+}
