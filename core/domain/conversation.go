@@ -246,3 +246,7 @@ func blockText(b Block) string {
 	}
 	return ""
 }
+
+// NewConversation returns an empty conversation that begins after position
+// start.
+func NewConversation(start Seq) *Conversation { return &Conversation{seq: start} }

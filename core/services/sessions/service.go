@@ -1,0 +1,85 @@
+// Package sessions opens, lists, closes and deletes sessions, and keeps the
+// ones in use in memory. It owns the rule that a session has one live owner
+// and one attachment, and the admission of prompts: who may take a session's
+// next turn is decided in memory, on the goroutine that read the prompt.
+//
+// Read next: registry.go, then live.go.
+package sessions
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/ports"
+)
+
+// Config is what operators set.
+type Config struct {
+	MaxSessions int           // active sessions of one client; at least 1
+	QueueLimit  int           // prompts waiting behind a running turn
+	IdleTimeout time.Duration // after which an idle session leaves memory; 0 never
+}
+
+// Params is what a Service is built from. Every field is required.
+type Params struct {
+	Config   Config
+	Sessions ports.Sessions
+	Journal  ports.Journal
+	Leases   ports.Leases
+	Durable  bool // sessions outlive the process
+	Agents   ports.Agents
+	Models   ports.Models
+	Roots    ports.Roots
+	Blobs    ports.Blobs
+	Tools    []ports.ToolSource
+	Observer ports.Observer
+	Clock    ports.Clock
+	IDs      ports.IDs
+}
+
+// Service is the session service. Its methods are safe for concurrent use.
+type Service struct {
+	p   Params
+	cfg Config
+	reg registry
+}
+
+// New returns a service with no session in memory.
+func New(p Params) *Service {
+	return &Service{p: p, cfg: p.Config, reg: registry{slots: make(map[domain.SessionID]*slot)}}
+}
+
+// Durable reports whether sessions outlive the process.
+func (s *Service) Durable() bool { return s.p.Durable }
+
+func (s *Service) trouble(ctx context.Context, id domain.SessionID, where string, err error) {
+	s.p.Observer.Observe(ctx, domain.Trouble{Session: id, Where: where, Err: err})
+}
+
+// List returns one page of stored sessions.
+func (s *Service) List(ctx context.Context, q domain.SessionQuery) (domain.SessionPage, error) {
+	if q.Cwd != "" {
+		q.Cwd = s.p.Roots.Canonical(q.Cwd)
+	}
+	return s.p.Sessions.List(ctx, q)
+}
+
+// Event journals something the client wants remembered. The session must be
+// active on c.
+func (s *Service) Event(c ports.Client, id domain.SessionID, ev domain.ClientEvent) (func(context.Context) error, error) {
+	s.reg.mu.Lock()
+	defer s.reg.mu.Unlock()
+	sl := s.reg.slots[id]
+	if sl == nil || sl.client != c || sl.state != ready {
+		return nil, domain.NoSession(id)
+	}
+	if len(sl.queue) == 0 {
+		s.startIdle(sl)
+	}
+	live := sl.live
+	return func(ctx context.Context) error { return live.Append(ctx, ev) }, nil
+}
+
+// stamp returns the time as sessions store it.
+func (s *Service) stamp() time.Time { return s.p.Clock().UTC().Truncate(time.Microsecond) }
