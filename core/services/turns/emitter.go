@@ -76,6 +76,13 @@ func (m *emitter) unsealed() error {
 	return nil
 }
 
+// unfinished returns the calls that were announced and have no final status.
+func (m *emitter) unfinished() []domain.CallID {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]domain.CallID(nil), m.open...)
+}
+
 // close reports every open call as failed, seals, and returns those calls.
 func (m *emitter) close(ctx context.Context) []domain.CallID {
 	m.mu.Lock()

@@ -19,8 +19,28 @@ func (t *turn) work() {
 	stop, err = domain.StopFor(context.Cause(t.ctx), stop, err)
 	ctx, cancel := t.settling()
 	defer cancel()
+	t.closeCalls(ctx, err)
 	if err := t.finish(ctx, stop, err); err != nil && !errors.Is(err, errSealed) {
 		t.e.trouble(ctx, t.sid, "turns: finish", err)
+	}
+}
+
+// closeCalls gives a final status to calls that the loop left open because it
+// broke off between their announcement and their end. The client is told even
+// when the store is what broke.
+func (t *turn) closeCalls(ctx context.Context, err error) {
+	for _, id := range t.emit.unfinished() {
+		text := "Cancelled before it finished."
+		if err != nil {
+			text = "The turn broke off before this call finished; it may or may not have taken effect."
+		}
+		rec := domain.CallFinished{Turn: t.id, Call: id, Failed: true, Interrupted: true, Text: text}
+		if t.emit.record(ctx, rec) == nil {
+			continue
+		}
+		for _, u := range domain.Updates(rec) {
+			_ = t.emit.send(ctx, u) // fails only when nobody listens any more
+		}
 	}
 }
 
