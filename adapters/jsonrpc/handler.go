@@ -59,10 +59,11 @@ type Handler interface {
 	// and must not block.
 	Method(name string) (Method, bool)
 	// InputEnded is called exactly once, when no further message will be
-	// admitted and before the running requests are cancelled. why is io.EOF
-	// when the peer ended its side in an orderly way, the read or write error
-	// when the connection was lost, or the cause given to Close or to the
-	// context of Serve. It must not block.
+	// admitted. why is io.EOF when the peer ended its side in an orderly way;
+	// the running requests then go on for a while, and the handler cancels
+	// what it likes. Otherwise they have been cancelled already, and why is the
+	// read or write error that lost the connection, or the cause given to
+	// Close or to the context of Serve. It must not block.
 	InputEnded(why error)
 }
 
