@@ -1,0 +1,84 @@
+package observe
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+func TestObserve_LinesAndLevels(t *testing.T) {
+	tests := []struct {
+		name, level string
+		event       domain.Event
+		want        string // "" for silence
+	}{
+		{"turn done at info", "info", domain.TurnDone{Session: "s1", Stop: domain.StopEndTurn}, `"stop":"end_turn"`},
+		{"turn done is silent at warn", "warn", domain.TurnDone{Session: "s1", Stop: domain.StopEndTurn}, ""},
+		{"failed turn at warn", "warn", domain.TurnDone{Session: "s1", Err: errors.New("boom")}, `"error":"boom"`},
+		{"cancel names its cause", "info", domain.TurnDone{Stop: domain.StopCancelled, Cause: domain.CancelledByClient}, "cancelled by the client"},
+		{"cancelled step is no warning", "warn", domain.StepDone{Err: domain.CancelledByClient}, ""},
+		{"failed step is a warning", "warn", domain.StepDone{Err: errors.New("cut")}, "cut"},
+		{"call at debug", "debug", domain.CallDone{Tool: "read_file", Status: domain.CallFailed}, `"tool":"read_file"`},
+		{"permission at debug", "debug", domain.PermissionDone{Tool: "edit_file", Asked: true}, `"asked":true`},
+		{"opened", "info", domain.SessionOpened{Session: "s1", How: "load"}, `"how":"load"`},
+		{"released", "info", domain.SessionReleased{Session: "s1", How: "idle"}, `"how":"idle"`},
+		{"began", "debug", domain.TurnBegan{Session: "s1"}, "turn began"},
+		{"trouble", "error", domain.Trouble{Where: "turns: late update", Err: errors.New("late")}, "turns: late update"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			l, err := New(Config{Out: &out, Level: tt.level, JSON: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Observe(context.Background(), tt.event)
+			l.Close()
+			if tt.want == "" && out.Len() > 0 || !strings.Contains(out.String(), tt.want) {
+				t.Errorf("logged %q, want %q", out.String(), tt.want)
+			}
+		})
+	}
+}
+
+func TestLogger_MasksSecrets(t *testing.T) {
+	for _, json := range []bool{true, false} {
+		var out bytes.Buffer
+		l, err := New(Config{Out: &out, Level: "info", JSON: json, Secrets: func() []string { return []string{"sk-canary-123456", "abc"} }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Log().Error().Msg("provider said: bad key sk-canary-123456 for abc")
+		l.Close()
+		if strings.Contains(out.String(), "canary") || !strings.Contains(out.String(), "[secret]") {
+			t.Errorf("json %v: line %q holds the secret or no mask", json, out.String())
+		}
+		if !strings.Contains(out.String(), "abc") {
+			t.Errorf("json %v: a value too short to be a secret was masked: %q", json, out.String())
+		}
+	}
+}
+
+func TestLogger_NeverBlocksOnAnUnreadPipe(t *testing.T) {
+	r, w := io.Pipe() // nobody reads
+	defer r.Close()
+	l, err := New(Config{Out: w, Level: "info", JSON: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 * ring {
+		l.Log().Info().Msg("line")
+	}
+	l.Close()
+}
+
+func TestNew_RefusesAnUnknownLevel(t *testing.T) {
+	if _, err := New(Config{Out: io.Discard, Level: "loud"}); err == nil || !strings.Contains(err.Error(), "loud") {
+		t.Errorf("err = %v, want one that names the level", err)
+	}
+}
