@@ -32,9 +32,10 @@ type Blobs interface {
 
 // Agents is the configured agents, as of now.
 type Agents interface {
-	// Agent returns one agent, enabled or not.
+	// Agent returns one agent, enabled or not, with the model it will use. It
+	// may take a moment the first time, when the model has to be looked for.
 	Agent(alias string) (domain.Agent, bool)
-	// All returns every agent, sorted by alias.
+	// All returns every agent, sorted by alias, as far as it is known now.
 	All() []domain.Agent
 	// Default returns the alias used when a client names none; "" when none
 	// is configured.

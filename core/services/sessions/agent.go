@@ -73,7 +73,7 @@ func (s *Service) only() (domain.Agent, bool) {
 	if len(found) != 1 {
 		return domain.Agent{}, false
 	}
-	return found[0], true
+	return s.p.Agents.Agent(found[0].Alias)
 }
 
 func (s *Service) aliases() string {

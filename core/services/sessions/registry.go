@@ -178,7 +178,7 @@ func (sl *slot) stopIdle() {
 // startIdle arms the timer that sets an idle session aside. Without a durable
 // store nothing is set aside, because nothing could bring it back.
 func (s *Service) startIdle(sl *slot) {
-	if !s.p.Durable || s.cfg.IdleTimeout <= 0 {
+	if !s.p.Durable() || s.cfg.IdleTimeout <= 0 {
 		return
 	}
 	if sl.idle == nil {

@@ -27,7 +27,9 @@ type Params struct {
 	Sessions ports.Sessions
 	Journal  ports.Journal
 	Leases   ports.Leases
-	Durable  bool // sessions outlive the process
+	// Durable reports whether sessions outlive the process. It is asked again
+	// each time, because a store may be opened late.
+	Durable  func() bool
 	Agents   ports.Agents
 	Models   ports.Models
 	Roots    ports.Roots
@@ -51,7 +53,7 @@ func New(p Params) *Service {
 }
 
 // Durable reports whether sessions outlive the process.
-func (s *Service) Durable() bool { return s.p.Durable }
+func (s *Service) Durable() bool { return s.p.Durable() }
 
 func (s *Service) trouble(ctx context.Context, id domain.SessionID, where string, err error) {
 	s.p.Observer.Observe(ctx, domain.Trouble{Session: id, Where: where, Err: err})
