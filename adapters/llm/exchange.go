@@ -1,0 +1,190 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// Call is one request to a provider.
+type Call struct {
+	URL  string
+	Body []byte // JSON
+	// Authorize puts the key where the provider wants it. It is not called
+	// when there is no key.
+	Authorize func(h http.Header, key string)
+	// Public are values of the body that may be quoted in an error, such as
+	// the model's name. All else of the body is cut out of what a provider
+	// says.
+	Public []string
+}
+
+// Exchange is one answer under way. It is read on one goroutine and closed
+// exactly once; Close returns when the connection is given up or given back.
+type Exchange struct {
+	provider *Provider
+	body     io.ReadCloser
+	status   int
+	header   http.Header
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	watch    watch
+	redact   redactor
+	keyless  bool // no key was sent
+}
+
+// errSilent ends an exchange whose provider said nothing for too long.
+var errSilent = errors.New("the provider was silent for too long")
+
+// Start sends the request and returns the answer once its head is there. All
+// errors are *Failure: what a refusal means is already decided.
+func (p *Provider) Start(ctx context.Context, call Call) (*Exchange, error) {
+	key, err := p.key()
+	if err != nil {
+		return nil, final(err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	x := &Exchange{provider: p, ctx: ctx, cancel: cancel, keyless: key == ""}
+	x.redact = newRedactor(p, call, key)
+	x.watch = newWatch(p.FirstByte(), func() { cancel(errSilent) })
+	req, err := p.request(ctx, call, key)
+	if err != nil {
+		cancel(nil)
+		return nil, final(err)
+	}
+	x.watch.wait()
+	resp, err := p.Client.client().Do(req)
+	x.watch.done()
+	if err != nil {
+		defer cancel(nil)
+		return nil, x.unreachable(err)
+	}
+	x.body, x.status, x.header = resp.Body, resp.StatusCode, resp.Header
+	if err := x.check(); err != nil {
+		x.Close()
+		return nil, err
+	}
+	return x, nil
+}
+
+func (p *Provider) request(ctx context.Context, call Call, key string) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, call.URL, bytes.NewReader(call.Body))
+	if err != nil {
+		return nil, domain.Errorf(domain.InvalidArgument, "providers.%s.base_url is not a URL that can be asked", p.Name)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream, application/json")
+	req.Header.Set("User-Agent", p.Client.cfg.UserAgent)
+	if key != "" && call.Authorize != nil {
+		call.Authorize(req.Header, key)
+	}
+	for name, value := range p.Headers {
+		req.Header.Set(name, value)
+	}
+	return req, nil
+}
+
+// check turns a refusal into its error.
+func (x *Exchange) check() error {
+	if x.status >= 200 && x.status < 300 {
+		if enc := x.header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+			return x.broken("it sent a compressed answer that was not asked for")
+		}
+		return nil
+	}
+	x.watch.allow(errorBodyTimeout)
+	// What was read before the limit is all there is to read; the status
+	// decides.
+	body, _ := io.ReadAll(io.LimitReader(x, errorBodyBytes))
+	if err := context.Cause(x.ctx); err != nil && !errors.Is(err, errSilent) {
+		return x.Cut(err)
+	}
+	return x.refuse(parseRefusal(x.status, x.header, body))
+}
+
+// Read reads the body, under the time limit of the moment.
+func (x *Exchange) Read(p []byte) (int, error) {
+	x.watch.wait()
+	n, err := x.body.Read(p)
+	x.watch.done()
+	return n, err
+}
+
+// Alive notes a sign of life: the silence that is allowed begins anew.
+func (x *Exchange) Alive() { x.watch.allow(x.provider.Client.cfg.Idle) }
+
+// Within sets how long the exchange may go on being silent.
+func (x *Exchange) Within(d time.Duration) { x.watch.allow(d) }
+
+// Header returns a header of the answer.
+func (x *Exchange) Header(name string) string { return x.header.Get(name) }
+
+// Close ends the exchange. One that was read to its end leaves its connection
+// for the next request; any other closes it.
+func (x *Exchange) Close() {
+	x.cancel(nil)
+	x.watch.stop()
+	// The body's own error tells nothing that the reader was not told.
+	_ = x.body.Close()
+}
+
+// Drain reads what remains of an answer whose end was understood, so that the
+// connection can be used again, but only as far as it arrives at once.
+func (x *Exchange) Drain() {
+	x.watch.allow(drainTimeout)
+	var scratch [512]byte
+	for range 8 {
+		if _, err := x.Read(scratch[:]); err != nil {
+			return
+		}
+	}
+}
+
+// drainTimeout is what keeping a connection is worth: about as much as
+// opening a new one to a server nearby.
+const drainTimeout = 2 * time.Millisecond
+
+// watch limits how long an exchange may wait for its provider, counting only
+// the time spent waiting: a slow reader of ours uses none of it up.
+type watch struct {
+	timer *time.Timer
+	left  time.Duration
+	since time.Time
+}
+
+func newWatch(limit time.Duration, fire func()) watch {
+	w := watch{timer: time.AfterFunc(limit, fire), left: limit}
+	w.timer.Stop()
+	return w
+}
+
+func (w *watch) allow(d time.Duration) { w.left = d }
+
+func (w *watch) wait() {
+	w.since = time.Now()
+	w.timer.Reset(w.left)
+}
+
+func (w *watch) done() {
+	w.timer.Stop()
+	w.left -= time.Since(w.since)
+}
+
+func (w *watch) stop() { w.timer.Stop() }
+
+// bareURLError returns the cause of a url.Error, which would quote the whole
+// URL with whatever it holds.
+func bareURLError(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}

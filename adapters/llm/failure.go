@@ -1,0 +1,155 @@
+package llm
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// refuse makes the failure of a refusal: coded, in the provider's own words
+// as far as they may be shown, with what to do.
+func (x *Exchange) refuse(r Refusal) *Failure {
+	code, retry := r.classify()
+	words := x.redact.clean(r.Message)
+	who := "provider \"" + x.provider.Name + "\""
+	said := who + " answered"
+	if r.Status != 0 {
+		said = fmt.Sprintf("%s %d", said, r.Status)
+	}
+	if words != "" {
+		said += ": " + words
+	}
+	var msg string
+	switch code {
+	case domain.AuthRequired:
+		if x.keyless {
+			msg = who + " wants an API key (" + after(said, who+" ") + "); " + x.provider.keyHint()
+		} else {
+			msg = who + " refused its API key (" + after(said, who+" ") + "); check the key: " + x.provider.keyHint()
+		}
+	case domain.RateLimited:
+		msg = said + " (rate limit)"
+		if r.After > 0 {
+			msg += "; it asks to wait " + r.After.Round(time.Second).String()
+		}
+	case domain.QuotaExhausted:
+		msg = said + " (the account is spent; waiting does not help)"
+	case domain.ContextTooLong:
+		msg = said + " (the conversation is longer than the model takes)"
+	case domain.ProviderRejected:
+		msg = said
+		switch {
+		case r.Status >= 300 && r.Status < 400:
+			msg += "; set providers." + x.provider.Name + ".base_url to the address itself"
+		case r.Status == http.StatusNotFound:
+			msg += "; check the model's name and providers." + x.provider.Name + ".base_url"
+		}
+	default:
+		msg = said
+	}
+	err := domain.Errorf(code, "%s", msg).With("provider", x.provider.Name)
+	if code == domain.AuthRequired {
+		err = err.With("key", map[bool]string{true: "missing", false: "refused"}[x.keyless])
+	}
+	if r.After > 0 {
+		err.RetryAfter = r.After
+	}
+	return &Failure{Err: err, Retry: retry, AtOnce: r.After == 0, Status: r.Status, Param: r.Param, Words: r.Message}
+}
+
+func after(s, prefix string) string { return strings.TrimPrefix(s, prefix) }
+
+// Refused is the failure of an error object that came inside an answer that
+// had begun as a success.
+func (x *Exchange) Refused(r Refusal) *Failure { return x.refuse(r) }
+
+// Broken is the failure of an answer that is not what the provider's wire
+// format allows. Why completes the sentence "the provider's answer cannot be
+// used: …" and holds nothing the provider sent.
+func (x *Exchange) Broken(why string) *Failure { return x.broken(why) }
+
+func (x *Exchange) broken(why string) *Failure {
+	return &Failure{
+		Err: domain.Errorf(domain.Unavailable, "the answer of provider %q cannot be used: %s", x.provider.Name, why).
+			With("provider", x.provider.Name),
+		Retry: true,
+	}
+}
+
+// NotAnAPI is the failure of an answer that comes from something else than a
+// model's API, such as the sign-in page of a network.
+func (x *Exchange) NotAnAPI(what string) *Failure {
+	f := x.broken("it is " + what + "; check providers." + x.provider.Name + ".base_url and the network")
+	f.Retry = false
+	return f
+}
+
+// Cut is the failure of an answer that ended or broke off before it was
+// complete. A nil error or io.EOF is an end without a closing event.
+func (x *Exchange) Cut(err error) *Failure {
+	if cause := context.Cause(x.ctx); cause != nil && !errors.Is(cause, errSilent) {
+		return cancelled(cause)
+	}
+	who := fmt.Sprintf("provider %q", x.provider.Name)
+	detail := func(e *domain.Error) *domain.Error { return e.With("provider", x.provider.Name) }
+	switch {
+	case errors.Is(context.Cause(x.ctx), errSilent):
+		return &Failure{Err: detail(domain.Errorf(domain.Unavailable,
+			"%s stopped sending in the middle of its reply: nothing came for too long", who)), Retry: false}
+	case errors.Is(err, ErrTooLong):
+		return &Failure{Err: detail(domain.Errorf(domain.Unavailable,
+			"%s sent an event longer than %d MiB", who, MaxEvent>>20)), Retry: false}
+	case err == nil || errors.Is(err, io.EOF):
+		return &Failure{Err: detail(domain.Errorf(domain.Unavailable,
+			"%s ended its reply before it was complete", who)), Retry: true}
+	}
+	return &Failure{Err: detail(x.wrap(err, who+" broke off in the middle of its reply")), Retry: true}
+}
+
+// unreachable is the failure of a request that got no answer at all.
+func (x *Exchange) unreachable(err error) *Failure {
+	if cause := context.Cause(x.ctx); cause != nil {
+		if !errors.Is(cause, errSilent) {
+			return cancelled(cause)
+		}
+		// Waiting the same time again is not what anybody wants.
+		return &Failure{Err: domain.Errorf(domain.Unavailable,
+			"provider %q gave no answer within %s; if the model needs longer, raise providers.%s.timeout_secs",
+			x.provider.Name, x.provider.FirstByte(), x.provider.Name).With("provider", x.provider.Name)}
+	}
+	err = bareURLError(err)
+	why, retry := "cannot be reached", true
+	var dns *net.DNSError
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		why, retry = "cannot be reached: its host name is unknown", false
+	case errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &invalid):
+		why, retry = "cannot be reached safely: its certificate is not valid", false
+	}
+	msg := fmt.Sprintf("provider %q %s; check providers.%s.base_url and the network", x.provider.Name, why, x.provider.Name)
+	return &Failure{Err: x.wrap(err, msg).With("provider", x.provider.Name), Retry: retry}
+}
+
+// wrap keeps the cause, unless its text holds what may not be shown.
+func (x *Exchange) wrap(err error, msg string) *domain.Error {
+	if text := err.Error(); x.redact.clean(text) != text {
+		err = errors.New(x.redact.clean(text))
+	}
+	return domain.WrapError(domain.Unavailable, err, msg)
+}
+
+// cancelled is the failure of an exchange that our side ended.
+func cancelled(cause error) *Failure {
+	return &Failure{Err: domain.WrapError(domain.Cancelled, cause, "the request to the model was cancelled")}
+}

@@ -1,0 +1,293 @@
+// Package llm opens language models by the names of configuration.
+//
+// It holds what every provider shares: the list of configured providers
+// (this file), what is known about common models (catalogue.go), one HTTP
+// client with its time limits (transport.go, exchange.go), the reader of event
+// streams (events.go), the meaning of refusals (refusal.go), what may stand in
+// an error (redact.go) and the rule of retrying (retry.go). A wire format is a
+// child package: openai, scripted, offline. Children import this package,
+// never the other way round; bootstrap hands their Openers to New.
+//
+// Nothing is opened, read or resolved before a model is asked: importing the
+// package and calling New cost no more than the allocation of the lists.
+//
+// Read next: retry.go, then openai/model.go.
+package llm
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/ports"
+)
+
+// Config is what New needs.
+type Config struct {
+	Providers []ProviderConfig // in the order of configuration
+	HTTP      HTTPConfig
+}
+
+// ProviderConfig is one provider as configured ("providers.<name>").
+type ProviderConfig struct {
+	Name string
+	Type string // selects the Opener
+	// BaseURL is where the provider answers; "" takes the type's own default,
+	// where it has one.
+	BaseURL string
+	// APIKey returns the key as of now. It is called for every request, so a
+	// key that was stored or removed meanwhile counts at once. A nil function
+	// means the provider takes no key; "" means that it is missing.
+	APIKey func() (string, error)
+	// KeyHint tells a person where to put a missing key, such as
+	// "set OPENAI_API_KEY or providers.openai.api_key". "" names the
+	// configuration key.
+	KeyHint string
+	Headers map[string]string // sent with every request, over the adapter's own
+	// Timeout is how long a request may wait for the first sign of an answer;
+	// 0 means DefaultTimeout. A running stream has its own limit.
+	Timeout time.Duration
+	// MaxRetries is how many attempts may follow a failed one, as long as
+	// nothing of a reply was passed on; 0 means none.
+	MaxRetries int
+	Models     map[string]ModelFacts // by the provider's own model name
+}
+
+// DefaultTimeout is how long a provider may take to its first sign of an
+// answer unless configured otherwise.
+const DefaultTimeout = 120 * time.Second
+
+// FirstByte returns the limit that applies.
+func (p ProviderConfig) FirstByte() time.Duration {
+	if p.Timeout <= 0 {
+		return DefaultTimeout
+	}
+	return p.Timeout
+}
+
+// keyHint returns what to do about a missing key.
+func (p ProviderConfig) keyHint() string {
+	if p.KeyHint != "" {
+		return p.KeyHint
+	}
+	return "set providers." + p.Name + ".api_key"
+}
+
+// ModelFacts is what is known about a model. Zero fields are unknown; in
+// configuration they leave the catalogue's value.
+type ModelFacts struct {
+	Title         string
+	ContextWindow int64 // tokens
+	MaxOutput     int64 // tokens
+	Images        *bool
+	Audio         *bool
+	Tools         *bool
+	InputPrice    float64 // US dollars per million tokens
+	OutputPrice   float64
+}
+
+// Provider is a configured provider as an Opener gets it.
+type Provider struct {
+	ProviderConfig
+	Client *Client // shared by all providers; opens connections when asked
+}
+
+// Opener makes the models of one provider type.
+type Opener struct {
+	// Open returns a model without asking it anything. The info holds what
+	// catalogue and configuration know; Open may complete it.
+	Open func(Provider, domain.ModelInfo) (ports.Model, error)
+	// Models are listed in the catalogue even when configuration names none.
+	Models []string
+	// Complete, when not nil, adds what the type itself knows about a model,
+	// for the catalogue, which opens nothing.
+	Complete func(domain.ModelInfo) domain.ModelInfo
+}
+
+// Models opens the models of configured providers. It is safe for concurrent
+// use. One reference always gives the same model, so what a model learned
+// about its server is kept.
+type Models struct {
+	providers map[string]ProviderConfig
+	names     []string // in the order of configuration
+	openers   map[string]Opener
+	client    *Client
+
+	mu   sync.Mutex
+	open map[domain.ModelRef]ports.Model
+}
+
+var _ ports.Models = (*Models)(nil)
+
+// New returns the models of the configured providers. It fails with
+// InvalidArgument when two providers share a name or a type has no opener.
+func New(cfg Config, openers map[string]Opener) (*Models, error) {
+	m := &Models{
+		providers: make(map[string]ProviderConfig, len(cfg.Providers)),
+		openers:   openers,
+		client:    NewClient(cfg.HTTP),
+		open:      make(map[domain.ModelRef]ports.Model),
+	}
+	for _, p := range cfg.Providers {
+		if _, twice := m.providers[p.Name]; twice {
+			return nil, domain.Errorf(domain.InvalidArgument, "provider %q is configured twice", p.Name)
+		}
+		if _, known := openers[p.Type]; !known {
+			return nil, domain.Errorf(domain.InvalidArgument, "provider %q has the unknown type %q; known types: %s",
+				p.Name, p.Type, strings.Join(slices.Sorted(maps.Keys(openers)), ", "))
+		}
+		m.providers[p.Name] = p
+		m.names = append(m.names, p.Name)
+	}
+	return m, nil
+}
+
+// Open returns the model of that name. Any model name of a configured
+// provider is accepted: providers have more models than a catalogue knows.
+func (m *Models) Open(ctx context.Context, ref domain.ModelRef) (ports.Model, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, domain.WrapError(domain.Cancelled, context.Cause(ctx), "opening the model was cancelled")
+	}
+	p, ok := m.providers[ref.Provider]
+	if !ok {
+		return nil, domain.Errorf(domain.InvalidArgument, "provider %q is not configured; %s", ref.Provider, m.known())
+	}
+	if ref.Model == "" {
+		return nil, domain.Errorf(domain.InvalidArgument, "model %q names no model; write it as \"%s/<model>\"", ref, ref.Provider)
+	}
+	if err := p.checkKey(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if model, ok := m.open[ref]; ok {
+		return model, nil
+	}
+	model, err := m.openers[p.Type].Open(Provider{ProviderConfig: p, Client: m.client}, p.info(ref.Model))
+	if err != nil {
+		return nil, err
+	}
+	m.open[ref] = model
+	return model, nil
+}
+
+func (m *Models) known() string {
+	if len(m.names) == 0 {
+		return "no provider is"
+	}
+	return "configured providers: " + strings.Join(m.names, ", ")
+}
+
+// Catalog lists the models that configuration names and those every provider
+// of a type has, in the order of configuration and then by name.
+func (m *Models) Catalog(ctx context.Context) ([]domain.ModelInfo, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, domain.WrapError(domain.Cancelled, context.Cause(ctx), "listing the models was cancelled")
+	}
+	var all []domain.ModelInfo
+	for _, name := range m.names {
+		p := m.providers[name]
+		opener := m.openers[p.Type]
+		ids := append(slices.Collect(maps.Keys(p.Models)), opener.Models...)
+		slices.Sort(ids)
+		for _, id := range slices.Compact(ids) {
+			info := p.info(id)
+			if opener.Complete != nil {
+				info = opener.Complete(info)
+			}
+			all = append(all, info)
+		}
+	}
+	return all, nil
+}
+
+// Close closes idle connections. Running exchanges end by their contexts.
+func (m *Models) Close() { m.client.Close() }
+
+// info puts together what is known of one of the provider's models.
+func (p ProviderConfig) info(model string) domain.ModelInfo {
+	info := domain.ModelInfo{
+		Ref:   domain.ModelRef{Provider: p.Name, Model: model},
+		Title: model,
+		Tools: true,
+	}
+	if f, ok := Known(model); ok {
+		f.apply(&info)
+	}
+	p.Models[model].apply(&info)
+	return info
+}
+
+// apply overwrites what f knows.
+func (f ModelFacts) apply(info *domain.ModelInfo) {
+	if f.Title != "" {
+		info.Title = f.Title
+	}
+	if f.ContextWindow > 0 {
+		info.ContextWindow = f.ContextWindow
+	}
+	if f.MaxOutput > 0 {
+		info.MaxOutput = f.MaxOutput
+	}
+	for _, b := range []struct {
+		known *bool
+		to    *bool
+	}{{f.Images, &info.Images}, {f.Audio, &info.Audio}, {f.Tools, &info.Tools}} {
+		if b.known != nil {
+			*b.to = *b.known
+		}
+	}
+	if f.InputPrice > 0 || f.OutputPrice > 0 {
+		info.InputPrice, info.OutputPrice = f.InputPrice, f.OutputPrice
+	}
+}
+
+// checkKey tells whether a needed key is there.
+func (p ProviderConfig) checkKey() error {
+	_, err := p.key()
+	return err
+}
+
+// key returns the key, "" when the provider takes none.
+func (p ProviderConfig) key() (string, error) {
+	if p.APIKey == nil {
+		return "", nil
+	}
+	key, err := p.APIKey()
+	key = strings.TrimSpace(key)
+	switch {
+	case err != nil:
+		// The cause may quote what it read; only a coded one is known to be
+		// fit to show.
+		why := "its API key cannot be read"
+		var coded *domain.Error
+		if errors.As(err, &coded) {
+			why += ": " + coded.Msg
+		}
+		return "", p.noKey("provider \"" + p.Name + "\": " + why + "; " + p.keyHint())
+	case key == "":
+		return "", p.noKey("provider \"" + p.Name + "\" has no API key; " + p.keyHint())
+	case !printable(key):
+		return "", p.noKey("provider \"" + p.Name + "\": the API key holds characters that no key has; " + p.keyHint())
+	}
+	return key, nil
+}
+
+func (p ProviderConfig) noKey(msg string) *domain.Error {
+	return domain.Errorf(domain.AuthRequired, "%s", msg).With("provider", p.Name).With("key", "missing")
+}
+
+// printable reports whether s is visible ASCII, as a header value must be.
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
