@@ -5,7 +5,7 @@
 //
 //	port        consumer                suite                adapters
 //	Sessions    services/sessions       porttest.Store       memory, sqlite
-//	Journal     services/sessions,turns porttest.Store       memory, sqlite
+//	Journal     services/sessions       porttest.Store       memory, sqlite
 //	Leases      services/sessions       porttest.Leases      memory, sqlite
 //	Model       services/turns          porttest.Model       llm/openai, llm/scripted, llm/offline
 //	Models      services/turns          porttest.Models      llm
@@ -15,7 +15,7 @@
 //	Blobs       services/turns          porttest.Blobs       fs
 //	Client      services/turns,sessions porttest.Client      jsonrpc/acp1
 //	Files       fs                      porttest.Files       jsonrpc/acp1
-//	Agents      services/sessions,turns porttest.Agents      bootstrap
+//	Agents      services/sessions       porttest.Agents      bootstrap
 //	Observer    services                porttest.Observer    observe
 //
 // Every method takes a context unless it only reports a fact. Optional
