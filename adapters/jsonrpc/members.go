@@ -19,6 +19,18 @@ func Members(raw []byte) iter.Seq2[string, json.RawMessage] {
 	}
 }
 
+// Elements yields the elements of a JSON array in order, as slices of raw,
+// under the same terms as Members.
+func Elements(raw []byte) iter.Seq[json.RawMessage] {
+	return func(yield func(json.RawMessage) bool) {
+		for from, to := range elements(raw) {
+			if !yield(raw[from:to:to]) {
+				return
+			}
+		}
+	}
+}
+
 // member is where one member lies: its name with the quotes, its value.
 type member struct{ name, nameEnd, value, end int }
 
