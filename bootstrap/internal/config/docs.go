@@ -1,0 +1,158 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Docs writes docs/configuration.md.
+func Docs(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString(docsHead)
+	section := ""
+	for _, k := range keys() {
+		if s := sectionOf(&k); s != section {
+			section = s
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n| key | default | meaning | allowed |\n|---|---|---|---|\n", title(s), sectionText(s))
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.path, defText(&k), docText(&k), cell(k.kind.allowed()))
+	}
+	b.WriteString(docsTypes())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func sectionOf(k *key) string {
+	segs := k.segments()
+	if len(segs) == 1 {
+		return ""
+	}
+	return segs[0]
+}
+
+func title(section string) string {
+	switch section {
+	case "":
+		return "Top level"
+	case "agents":
+		return "`agents.<alias>`"
+	case "providers", "profiles", "mcp_servers":
+		return "`" + section + ".<name>`"
+	}
+	return "`" + section + "`"
+}
+
+func sectionText(section string) string {
+	switch section {
+	case "agents":
+		return "With no agent at all there is one named `default`. Names are " + nameRule + ".\n"
+	case "providers":
+		return "The types anthropic, openai, gemini, openrouter, ollama and offline can be used by their own name without an entry here: `model = \"openai/<model>\"`. Prices override the built-in catalogue.\n"
+	case "profiles":
+		return "There is always a profile named `default`.\n"
+	case "mcp_servers":
+		return "A server is started by `command`, or reached by `url`.\n"
+	}
+	return ""
+}
+
+func defText(k *key) string {
+	switch {
+	case k.def == "":
+		return "–"
+	case k.def == "[]":
+		return "none"
+	}
+	return "`" + k.def + "`"
+}
+
+func docText(k *key) string {
+	s := cell(k.doc)
+	if k.flag != "" {
+		s += " Flag `" + k.flag + "`."
+	}
+	return s
+}
+
+func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
+
+func docsTypes() string {
+	var b strings.Builder
+	b.WriteString("\n## Provider types\n\n| type | address | key from | default model | in this version |\n|---|---|---|---|---|\n")
+	for _, t := range ProviderTypes() {
+		have := "yes"
+		if !t.Available() {
+			have = "no"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", t.Name, code(t.BaseURL), code(t.KeyEnv), code(t.DefaultModel), have)
+	}
+	return b.String()
+}
+
+func code(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return "`" + s + "`"
+}
+
+const docsHead = `# Configuration
+
+This page is generated from the table of settings in the source; ` + "`berth config list`" + ` shows the same with the
+values in use.
+
+**Nothing needs to be configured.** Without a file there is one agent, ` + "`default`" + `. Its model is the default one of
+the provider whose key is set, in the order ` + "`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY`, `OPENROUTER_API_KEY`" + `;
+else an Ollama that answers at its default address; else the built-in ` + "`offline`" + ` model.
+
+## Where
+
+| | first that is given |
+|---|---|
+| configuration directory, holds ` + "`config.toml`" + ` | ` + "`--config-dir`, `$BERTH_CONFIG_DIR`, `$XDG_CONFIG_HOME/berth`, `~/.config/berth`" + ` |
+| data directory | ` + "`--data-dir`, `$BERTH_DATA_DIR`, `data_dir` in the file, `$XDG_DATA_HOME/berth`, `~/.local/share/berth`" + ` |
+
+A value comes from the first of: flag, environment, file, default. ` + "`berth config list`" + ` shows which one it was.
+
+## The file
+
+It is [TOML](https://toml.io). Paths may begin with ` + "`~/`" + `; relative ones are relative to the configuration directory.
+Keys that do not exist, values of another type and values out of range stop the start with file, line, key and what
+is allowed: all of them together, and nothing is replaced by a default in silence. A file that other users may write
+to is refused. ` + "`berth config set PATH VALUE`" + ` changes one value, keeps comments and order, and writes only what is
+valid. ` + "`berth config schema`" + ` prints a JSON schema for editors.
+
+` + "```toml" + `
+[providers.local]
+type = "openai-compatible"
+base_url = "http://127.0.0.1:8000/v1"
+api_key = "env:LOCAL_KEY"
+
+[agents.default]
+model = "local/qwen3-coder"
+
+[profiles.default]
+always_ask = ["write_file"]
+
+[mcp_servers.git]
+command = "git-mcp"
+env = { GIT_TOKEN = "file:~/.secrets/git" }
+` + "```" + `
+
+## Environment
+
+` + "`BERTH_`" + ` and the path of the setting with ` + "`__`" + ` for each dot, in any letter case, overrides a setting:
+` + "`BERTH_ACP__MAX_SESSIONS=20`, `BERTH_acp__default_agent=main`, `BERTH_PROVIDERS__LOCAL__BASE_URL=…`" + `. Keys of
+` + "`env`, `headers` and `models`" + ` keep their case: ` + "`BERTH_MCP_SERVERS__GIT__ENV__GIT_TOKEN`" + `. Lists are written with commas or as
+a TOML array. An empty variable counts as not set. A variable with ` + "`__`" + ` that names no setting stops the start.
+` + "`BERTH_CONFIG_DIR`, `BERTH_DATA_DIR`, `BERTH_GATEWAY_TOKEN`, `BERTH_ACP_BRIDGE_TOKEN` and `BERTH_SHELL`" + ` are no
+overrides.
+
+## Secrets
+
+Keys, tokens, and the values of ` + "`env` and `headers`" + ` may be written out, but better are references: ` + "`env:NAME`" + ` reads a
+variable of the process, ` + "`file:PATH`" + ` a file (its last line end is dropped) each time it is used, ` + "`keyring:NAME`" + ` the
+system's key store where the build has one. Secrets are never printed, logged, or passed to a client, a model or a
+child process, save the MCP server they are configured for.
+`

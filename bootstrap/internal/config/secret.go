@@ -1,0 +1,161 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+)
+
+// mask is what a secret prints as.
+const mask = "[secret]"
+
+// maxSecretFile bounds file:PATH secrets, so that a mistaken path cannot fill
+// memory.
+const maxSecretFile = 64 << 10
+
+// Secret is a value that must not be seen. However it is printed, encoded or
+// logged, "[secret]" comes out; Reveal is the only way to the value. The zero
+// Secret is not set and prints as "".
+//
+// The value sits behind a pointer, so even a struct that hides a Secret in an
+// unexported field prints an address and not the value.
+type Secret struct{ box *secretBox }
+
+type secretBox struct {
+	ref     string // "env:NAME", "file:PATH", "keyring:NAME"; "" for a literal
+	shown   string // what "config list" shows
+	value   string // of a literal, or of an environment variable that is set
+	path    string // of file:PATH, absolute
+	keyring Keyring
+}
+
+// Keyring reads secrets of the operating system's key store.
+type Keyring interface {
+	// Get returns the secret stored under name. Errors are shown to the
+	// person and must not hold the secret.
+	Get(name string) (string, error)
+}
+
+// NewSecret returns a secret that holds value itself, for embedders and
+// tests. An empty value is an unset secret.
+func NewSecret(value string) Secret {
+	if value == "" {
+		return Secret{}
+	}
+	return Secret{&secretBox{value: value, shown: mask}}
+}
+
+// IsSet reports whether there is a secret. It does not say that Reveal
+// succeeds.
+func (s Secret) IsSet() bool { return s.box != nil }
+
+// Ref returns "env:NAME", "file:PATH" or "keyring:NAME" when the secret is
+// such a reference, for messages; "" when the value was written out.
+func (s Secret) Ref() string {
+	if s.box == nil {
+		return ""
+	}
+	return s.box.ref
+}
+
+// Equal reports whether two secrets are the same reference or value.
+func (s Secret) Equal(t Secret) bool {
+	if s.box == nil || t.box == nil {
+		return s.box == t.box
+	}
+	return s.box.ref == t.box.ref && s.box.value == t.box.value
+}
+
+// Reveal returns the value. A file is read on each call, so a rotated key is
+// picked up. Of a file and a keyring entry the last line end is dropped. An
+// unset secret gives "" and no error. Errors name the reference, never a
+// value.
+func (s Secret) Reveal() (string, error) {
+	if s.box == nil {
+		return "", nil
+	}
+	b := s.box
+	kind, name, _ := strings.Cut(b.ref, ":")
+	switch kind {
+	case "env":
+		if b.value == "" {
+			return "", fmt.Errorf("the environment variable %s is not set; set it where berth is started, or use file:PATH", name)
+		}
+		return b.value, nil
+	case "file":
+		return readSecretFile(b.path)
+	case "keyring":
+		if b.keyring == nil {
+			return "", errors.New("keyring: references are not available in this build; use env:NAME or file:PATH")
+		}
+		v, err := b.keyring.Get(name)
+		if err != nil {
+			return "", fmt.Errorf("read %s: %w", b.ref, err)
+		}
+		return trimLineEnd(v), nil
+	}
+	return b.value, nil
+}
+
+func readSecretFile(path string) (string, error) {
+	// Stat first: opening a pipe that nobody writes to would hang.
+	if info, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("secret file %s: %w", path, cause(err))
+	} else if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("secret file %s is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("secret file %s: %w", path, cause(err))
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSecretFile+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("secret file %s: %w", path, cause(err))
+	case len(data) > maxSecretFile:
+		return "", fmt.Errorf("secret file %s is longer than %d bytes", path, maxSecretFile)
+	}
+	v := trimLineEnd(string(data))
+	if v == "" {
+		return "", fmt.Errorf("secret file %s is empty", path)
+	}
+	return v, nil
+}
+
+func trimLineEnd(s string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(s, "\n"), "\r")
+}
+
+// String returns the mask.
+func (s Secret) String() string {
+	if s.box == nil {
+		return ""
+	}
+	return mask
+}
+
+// GoString returns the mask, for %#v.
+func (s Secret) GoString() string { return "config.Secret(" + s.String() + ")" }
+
+// Format writes the mask whatever the verb.
+func (s Secret) Format(f fmt.State, verb rune) {
+	out := s.String()
+	if verb == 'v' && f.Flag('#') {
+		out = s.GoString()
+	}
+	_, _ = io.WriteString(f, out)
+}
+
+// MarshalText returns the mask; it covers encoders of text formats and map
+// keys.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// MarshalJSON returns the mask as a JSON string.
+func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + s.String() + `"`), nil }
+
+// LogValue returns the mask.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
