@@ -345,13 +345,15 @@ func (c *Conn) lostOr(why error) error {
 func (c *Conn) read() error {
 	for {
 		frame, err := c.frames.Read()
-		var long *TooLongError
-		if err != nil && !errors.As(err, &long) {
+		if err == nil {
+			err = c.dispatch(frame)
+		} else if long := (*TooLongError)(nil); errors.As(err, &long) {
+			err = c.dispatchTooLong(long)
+		} else {
 			c.endInput(err)
-			return err
 		}
-		if !c.dispatch(frame, long) {
-			return errClosed
+		if err != nil {
+			return err
 		}
 	}
 }
@@ -372,40 +374,51 @@ func (c *Conn) endInput(why error) {
 	c.handler.InputEnded(why)
 }
 
-// dispatch handles one frame on R, or a frame that was too long. It reports
-// false once no message is wanted any more.
-func (c *Conn) dispatch(frame []byte, long *TooLongError) bool {
+// dispatch handles one frame on R. It fails once no message is wanted any more.
+func (c *Conn) dispatch(frame []byte) error {
 	c.dispatching.Lock()
 	defer c.dispatching.Unlock()
 	if c.inputEnded {
-		return false
-	}
-	if long != nil {
-		c.garbage(NullID, &Error{CodeInvalidRequest, "MESSAGE_TOO_LARGE", sentence(long.Error()),
-			[]domain.Detail{{Key: "limit", Value: long.Limit}}})
-		return true
+		return errClosed
 	}
 	m, err := c.scan.message(frame, c.opts.MaxDepth)
-	var bad *MessageError
 	switch {
 	case m.Kind == Response:
 		c.handleResponse(m, err)
-	case errors.As(err, &bad):
-		c.garbage(bad.ID, bad.wire())
+	case err != nil:
+		c.garbage(err)
 	case m.Kind == Request:
 		c.handleRequest(m)
 	default:
 		c.handleNotification(m)
 	}
-	return true
+	return nil
+}
+
+// dispatchTooLong stands in for dispatch when a frame was too long.
+func (c *Conn) dispatchTooLong(long *TooLongError) error {
+	c.dispatching.Lock()
+	defer c.dispatching.Unlock()
+	if c.inputEnded {
+		return errClosed
+	}
+	c.garbage(&Error{CodeInvalidRequest, "MESSAGE_TOO_LARGE", sentence(long.Error()),
+		[]domain.Detail{{Key: "limit", Value: long.Limit}}})
+	return nil
 }
 
 // garbage deals with a frame that is no message.
-func (c *Conn) garbage(id ID, e *Error) {
-	c.trouble("jsonrpc: not a message", e)
-	if !c.opts.Client {
-		c.refuse(id, e)
+func (c *Conn) garbage(err error) {
+	c.trouble("jsonrpc: not a message", err)
+	if c.opts.Client {
+		return
 	}
+	var bad *MessageError
+	if errors.As(err, &bad) {
+		c.refuse(bad.ID, bad.wire())
+		return
+	}
+	c.refuse(NullID, c.Dialect().WireError(err))
 }
 
 // wire returns the error answer for a frame that is no message.

@@ -221,27 +221,27 @@ func (c *Conn) handleNotification(m Message) {
 	if !ok || method.Notify == nil || c.gate(method.Flags) != nil {
 		return
 	}
-	where := "jsonrpc: notification " + m.Method
 	params, ok := objectParams(m.Params)
+	where := func() string { return "jsonrpc: notification " + m.Method }
 	if !ok {
-		c.trouble(where, errors.New("parameters must be a JSON object"))
+		c.trouble(where(), errors.New("parameters must be a JSON object"))
 		return
 	}
 	task, err := c.admit(c.ctx, method.Notify, params)
 	if err != nil {
-		c.trouble(where, err)
+		c.trouble(where(), err)
 	}
 	if err != nil || task == nil {
 		return
 	}
 	if !c.work.enter() {
-		c.trouble(where, tooManyRequests(c.opts.MaxTasks))
+		c.trouble(where(), tooManyRequests(c.opts.MaxTasks))
 		return
 	}
 	go func() {
 		defer c.work.leave()
 		if _, err := c.perform(c.ctx, task); err != nil {
-			c.trouble(where, err)
+			c.trouble(where(), err)
 		}
 	}()
 }
