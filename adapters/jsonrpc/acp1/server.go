@@ -1,0 +1,166 @@
+package acp1
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/berth-dev/berth/adapters/jsonrpc"
+	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/ports"
+)
+
+// Dialect is the setting acp.dialect.
+type Dialect string
+
+// The settings. The zero value means auto.
+const (
+	DialectAuto     Dialect = "auto"     // initialize decides
+	DialectACP      Dialect = "acp"      // always the published protocol
+	DialectZeroclaw Dialect = "zeroclaw" // always ZeroClaw's
+)
+
+// Busy is the setting acp.busy: what becomes of a prompt during a turn.
+type Busy string
+
+// The settings. The zero value means auto.
+const (
+	BusyAuto   Busy = "auto" // queue in acp, reject in zeroclaw
+	BusyQueue  Busy = "queue"
+	BusyReject Busy = "reject"
+)
+
+// Info is what initialize says about this program.
+type Info struct {
+	Name    string
+	Title   string
+	Version string
+}
+
+// Limits are what the connection enforces or tells the client. A zero value
+// means the default in parentheses.
+type Limits struct {
+	MaxSessions        int           // active sessions (10); told, the sessions service enforces it
+	SessionTimeout     time.Duration // longest wait for a permission answer (1 h)
+	MaxPromptBlobBytes int           // all blobs of one prompt, decoded (32 MiB)
+}
+
+// Params is what a connection is served with.
+type Params struct {
+	Sessions SessionService
+	Turns    TurnService
+	Agents   ports.Agents
+	Models   ports.Models
+	Roots    ports.Roots
+	Observer ports.Observer // nil discards
+
+	Info    Info
+	Limits  Limits
+	Dialect Dialect
+	Busy    Busy
+
+	// Agent is the alias that the connection itself names, such as ?agent= of
+	// a WebSocket URL. It is used for new sessions that name none.
+	Agent string
+	// LoginArgs are the arguments with which the client may start this program
+	// in a terminal to sign in. Empty: no terminal sign-in is offered.
+	LoginArgs []string
+	// Sandbox says in a word how commands are confined, for the client to
+	// show. Empty when no command can be run.
+	Sandbox string
+	// RPC configures the peer below. Observer and Dialect are set by Serve;
+	// IDs defaults to "zc-out-1", "zc-out-2", …, which is right as long as the
+	// process has one connection.
+	RPC jsonrpc.Options
+}
+
+// Serve serves one connection until its input ends, ctx ends or the transport
+// fails, and returns when all its requests have been answered. It detaches
+// the client from its sessions as soon as the input has ended, before it
+// waits for what is still running. It returns what jsonrpc.Conn.Serve does.
+func Serve(ctx context.Context, frames jsonrpc.Frames, p Params) error {
+	if p.Limits.MaxSessions == 0 {
+		p.Limits.MaxSessions = 10
+	}
+	if p.Limits.SessionTimeout == 0 {
+		p.Limits.SessionTimeout = time.Hour
+	}
+	if p.Limits.MaxPromptBlobBytes == 0 {
+		p.Limits.MaxPromptBlobBytes = domain.DefaultPromptBlobs
+	}
+	opts := p.RPC
+	opts.Observer = p.Observer
+	opts.Dialect = jsonrpc.ACP
+	if p.Dialect == DialectZeroclaw {
+		opts.Dialect = jsonrpc.Zeroclaw
+	}
+	if opts.IDs == nil {
+		opts.IDs = jsonrpc.NewIDs("zc-out-")
+	}
+	c := &connection{p: p, conn: jsonrpc.NewConn(frames, opts)}
+	c.agreed.Store(&agreement{dialect: opts.Dialect})
+	c.client = &client{on: c}
+	return c.conn.Serve(ctx, c)
+}
+
+// connection is the inbound side of one connection; client is its outbound
+// side, known to the services by its address.
+type connection struct {
+	p      Params
+	conn   *jsonrpc.Conn
+	client *client
+	// agreed is replaced once, by the initialize request, while no other
+	// method is served.
+	agreed atomic.Pointer[agreement]
+}
+
+// agreement is what initialize fixed.
+type agreement struct {
+	dialect jsonrpc.Dialect
+	info    domain.ClientInfo
+	durable bool // sessions outlive the process: load, resume, list and delete work
+}
+
+func (a *agreement) zeroclaw() bool { return a.dialect == jsonrpc.Zeroclaw }
+
+func (c *connection) state() *agreement { return c.agreed.Load() }
+
+// InputEnded detaches the client from its sessions.
+func (c *connection) InputEnded(why error) {
+	var cause *domain.Cause
+	if !errors.As(why, &cause) {
+		why = fmt.Errorf("%w: %w", domain.Disconnected, why)
+	}
+	c.p.Sessions.Detach(c.client, why)
+}
+
+// explain completes an error for the person at the other end. A missing
+// credential is said in the words clients look for before they offer to sign
+// in. id is added as data.sessionId unless it is empty or there already.
+func explain(err error, id domain.SessionID) error {
+	var e *domain.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	out := *e
+	if err != error(e) {
+		out.Err = err // keep what was wrapped around it for the log
+	}
+	if e.Code == domain.AuthRequired && !strings.Contains(strings.ToLower(e.Msg), authWords) {
+		out.Msg = "Authentication required: " + e.Msg
+	}
+	if id == "" {
+		return &out
+	}
+	for _, d := range e.Details {
+		if d.Key == "sessionId" {
+			return &out
+		}
+	}
+	return out.With("sessionId", string(id))
+}
+
+const authWords = "authentication required"

@@ -1,0 +1,48 @@
+package acp1
+
+import (
+	"context"
+
+	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/ports"
+)
+
+// SessionService is what the protocol asks of sessions. Methods that return a
+// function are two-phase: the method itself runs on the read goroutine, in
+// wire order, and neither blocks nor does I/O; the function it returns runs
+// exactly once, on a goroutine of its own.
+type SessionService interface {
+	// New opens a session by key or label, or makes one.
+	New(context.Context, ports.Client, domain.NewSession) (domain.OpenedSession, error)
+	// Open reserves a stored session; the function opens it, sends its history
+	// through the client first if Replay asks for it.
+	Open(ports.Client, domain.OpenSession) (func(context.Context) (domain.OpenedSession, error), error)
+	// Close cancels what the session does; the function waits for the end.
+	Close(ports.Client, domain.SessionID) (func(context.Context) error, error)
+	// Stop is Close that lets the turn finish.
+	Stop(ports.Client, domain.SessionID) (func(context.Context) error, error)
+	// Delete closes the session and removes it from the store.
+	Delete(ports.Client, domain.SessionID) (func(context.Context) error, error)
+	// Event records something the client tells of the session.
+	Event(ports.Client, domain.SessionID, domain.ClientEvent) (func(context.Context) error, error)
+	// List returns one page of stored sessions.
+	List(context.Context, domain.SessionQuery) (domain.SessionPage, error)
+	// Detach says that the client sends nothing any more: its turns are
+	// cancelled with the cause and its sessions released when they have ended.
+	// It does not block.
+	Detach(client ports.Client, cause error)
+	// Durable reports whether sessions outlive the process. It may open the
+	// store.
+	Durable() bool
+}
+
+// TurnService is what the protocol asks of turns.
+type TurnService interface {
+	// Begin admits a prompt, on the read goroutine. The function it returns
+	// runs the turn and must be called exactly once. A turn that is cancelled
+	// has an outcome, never an error.
+	Begin(context.Context, ports.Client, domain.SessionID, domain.Prompt) (func() (domain.TurnOutcome, error), error)
+	// Cancel cancels the running and the queued turns of the session, if the
+	// client has it, and reports whether there was one. It does not block.
+	Cancel(c ports.Client, id domain.SessionID, cause error) bool
+}
