@@ -19,70 +19,21 @@
 // Goroutines: R reads, W writes, T runs one task each. Serve starts R and W
 // and joins all of them.
 //
-// Read on in handler.go (what to implement), requests.go (inbound), calls.go
-// (outbound), writer.go (the queue), message.go and scan.go (the envelope),
-// errors.go (the table of codes), stdio.go (lines).
+// Read on in handler.go (what to implement), serve.go (life and end),
+// requests.go (inbound), calls.go (outbound), writer.go (the queue),
+// message.go and scan.go (the envelope), errors.go (the table of codes),
+// stdio.go (lines).
 package jsonrpc
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/berth-dev/berth/core/domain"
-	"github.com/berth-dev/berth/core/ports"
 )
-
-// DefaultMaxDepth is how deep a message may nest unless Options say otherwise.
-const DefaultMaxDepth = 128
-
-// Options of a Conn. The zero value is a server end with the defaults.
-type Options struct {
-	// Client marks the end that sends initialize: its peer's requests need no
-	// initialize first, and a frame that is no message is reported, not
-	// answered, for agents print things they should not.
-	Client   bool
-	IDs      *IDs           // ids of our requests; default: numbers of this connection
-	Observer ports.Observer // gets domain.Trouble; nil: nobody
-	Dialect  Dialect        // until SetDialect
-	MaxDepth int            // nesting of inbound messages; default DefaultMaxDepth
-	MaxTasks int            // requests and notification tasks at a time; default 4096
-	// QueueBytes and QueueFrames bound what waits to be written; defaults
-	// 1 MiB and 8192.
-	QueueBytes  int
-	QueueFrames int
-	// Linger is how long requests may go on after the peer's EOF before they
-	// are cancelled; default 2 s.
-	Linger time.Duration
-	// Drain is how long cancelled requests may take to end and the last
-	// answers to reach a peer that does not read; default 2 s.
-	Drain time.Duration
-}
-
-func (o *Options) setDefaults() {
-	if o.IDs == nil {
-		o.IDs = NewIDs("")
-	}
-	set := func(n *int, to int) {
-		if *n <= 0 {
-			*n = to
-		}
-	}
-	set(&o.MaxDepth, DefaultMaxDepth)
-	set(&o.MaxTasks, 4096)
-	set(&o.QueueBytes, 1<<20)
-	set(&o.QueueFrames, 8192)
-	if o.Linger <= 0 {
-		o.Linger = 2 * time.Second
-	}
-	if o.Drain <= 0 {
-		o.Drain = 2 * time.Second
-	}
-}
 
 // Conn is one end of a connection. Its methods may be used from any goroutine.
 type Conn struct {
@@ -205,142 +156,6 @@ func (c *Conn) trouble(where string, err error) {
 	}
 }
 
-// Serve reads and serves until the connection is over, then joins every
-// goroutine it started and closes the frames. It is called once.
-//
-// The connection ends with the peer's EOF: running requests get Linger to
-// finish, then they are cancelled with domain.Disconnected. It ends with ctx
-// or Close: running requests are cancelled with that cause (domain.ProcessEnding
-// if ctx has none of its own). In both cases every admitted request is
-// answered and the answers are written, within Drain. It ends at once, with
-// domain.Disconnected, when a write fails or a read fails otherwise.
-//
-// Serve returns nil unless a read failed. A Read that Close cannot unblock, on
-// a blocking standard input, is left behind: nothing it brings is handled.
-func (c *Conn) Serve(ctx context.Context, h Handler) error {
-	defer close(c.over)
-	c.handler = h
-	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	go c.w.run()
-	reading := make(chan error, 1)
-	go func() { reading <- c.read() }()
-
-	var readErr, why error
-	var done <-chan error = reading
-	select {
-	case readErr = <-reading:
-		done, why = nil, domain.Disconnected
-		if errors.Is(readErr, io.EOF) {
-			c.calls.end(domain.Disconnected)
-			why = c.linger(ctx)
-		} else {
-			c.w.fail(readErr)
-		}
-	case <-ctx.Done():
-		why = shutdownCause(ctx)
-	case <-c.closing:
-		why = c.closeCause()
-	case <-c.w.dead:
-		why = domain.Disconnected
-	}
-	c.cancel(why)
-	c.calls.end(why)
-	c.endInput(c.lostOr(why))
-	c.finish(done)
-	if readErr != nil && !errors.Is(readErr, io.EOF) {
-		return fmt.Errorf("read: %w", readErr)
-	}
-	return nil
-}
-
-// linger lets requests finish after the peer's EOF and returns what to cancel
-// the rest with.
-func (c *Conn) linger(ctx context.Context) error {
-	limit := time.NewTimer(c.opts.Linger)
-	defer limit.Stop()
-	select {
-	case <-c.work.drain():
-	case <-limit.C:
-	case <-c.w.dead:
-	case <-c.closing:
-		return c.closeCause()
-	case <-ctx.Done():
-		return shutdownCause(ctx)
-	}
-	return domain.Disconnected
-}
-
-// joinPatience is how long a goroutine inside the transport may take to notice
-// that the transport was closed, before it is left behind.
-const joinPatience = 250 * time.Millisecond
-
-// finish waits until every task has ended and every answer was written, or
-// Drain has passed, and closes the transport. reading yields when R has ended;
-// nil if it has.
-func (c *Conn) finish(reading <-chan error) {
-	limit := time.NewTimer(c.opts.Drain)
-	defer limit.Stop()
-	giveUp := func() {
-		c.w.fail(errors.New("the peer does not read"))
-		_ = c.frames.Close() // nobody is left to be told
-	}
-	idle := c.work.drain()
-	select {
-	case <-idle:
-	case <-limit.C:
-		giveUp()
-		<-idle
-	}
-	c.w.close()
-	select {
-	case <-c.w.written:
-	case <-c.w.dead:
-	case <-limit.C:
-		giveUp()
-	}
-	_ = c.frames.Close()
-	patience := time.NewTimer(joinPatience)
-	defer patience.Stop()
-	select {
-	case <-c.w.written:
-	case <-patience.C:
-		return // so is R, then
-	}
-	if reading != nil {
-		select {
-		case <-reading:
-		case <-patience.C:
-		}
-	}
-}
-
-// shutdownCause is the cause for requests when Serve's context ends.
-func shutdownCause(ctx context.Context) error {
-	cause := context.Cause(ctx)
-	var named *domain.Cause
-	if errors.As(cause, &named) {
-		return cause
-	}
-	return domain.ProcessEnding
-}
-
-func (c *Conn) closeCause() error {
-	if c.cause == nil {
-		return domain.Disconnected
-	}
-	return c.cause
-}
-
-// lostOr returns the transport's error if it is dead, else why.
-func (c *Conn) lostOr(why error) error {
-	select {
-	case <-c.w.dead:
-		return c.w.err
-	default:
-		return why
-	}
-}
-
 // read is R.
 func (c *Conn) read() error {
 	for {
@@ -356,22 +171,6 @@ func (c *Conn) read() error {
 			return err
 		}
 	}
-}
-
-// endInput tells the handler, once, that no message follows.
-func (c *Conn) endInput(why error) {
-	c.dispatching.Lock()
-	defer c.dispatching.Unlock()
-	if c.inputEnded {
-		return
-	}
-	c.inputEnded = true
-	defer func() {
-		if v := recover(); v != nil {
-			c.trouble("jsonrpc: end of input", &PanicError{Value: v})
-		}
-	}()
-	c.handler.InputEnded(why)
 }
 
 // dispatch handles one frame on R. It fails once no message is wanted any more.
