@@ -1,0 +1,206 @@
+// An agent process driven by the official TypeScript client, with a monitor on
+// the bytes between them.
+import assert from "node:assert/strict";
+import {spawn} from "node:child_process";
+import {createWriteStream} from "node:fs";
+import {join} from "node:path";
+import {PassThrough, Readable, Writable} from "node:stream";
+import * as acp from "@agentclientprotocol/sdk";
+import {out} from "./home.mjs";
+import {Monitor} from "./monitor.mjs";
+import {Judge} from "./schema.mjs";
+
+export const M = acp.methods;
+const judge = new Judge();
+
+/** limit fails a promise that takes longer than it may. */
+export function limit(promise, what, ms = 15_000) {
+  let timer;
+  const late = new Promise((_, no) => {
+    timer = setTimeout(() => no(new Error(`${what}: nothing after ${ms} ms`)), ms);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+/** choose picks the option of a kind in answer to a permission request. */
+export const choose = (kind) => (params) => {
+  const option = params.options.find((o) => o.kind === kind);
+  assert.ok(option, `no option of kind ${kind} in ${JSON.stringify(params.options)}`);
+  return {outcome: {outcome: "selected", optionId: option.optionId}};
+};
+
+let runs = 0;
+
+export class Client {
+  updates = [];
+  asked = []; // permission requests
+  files = []; // fs requests
+  stderr = "";
+  #waiting = [];
+
+  /**
+   * Starts the agent of a home. permission answers session/request_permission;
+   * files, a map of path to text, makes the client offer its buffers.
+   */
+  static async open(t, home, options = {}) {
+    const c = new Client(t, home, options);
+    c.init = await c.request(M.agent.initialize, {
+      protocolVersion: acp.PROTOCOL_VERSION,
+      clientInfo: {name: "interop", version: "1"},
+      clientCapabilities: {
+        fs: {readTextFile: !!options.buffers, writeTextFile: !!options.buffers},
+        terminal: false,
+        ...options.capabilities,
+      },
+    });
+    return c;
+  }
+
+  constructor(t, home, {permission = choose("allow_once"), buffers, env = {}} = {}) {
+    this.home = home;
+    this.monitor = new Monitor(judge);
+    const name = `${t.name}-${++runs}`.replaceAll(/[^\w]+/g, "-").toLowerCase();
+    this.log = createWriteStream(join(out, `${name}.jsonl`));
+    const [command, ...args] = home.command;
+    this.child = spawn(command, args, {stdio: ["pipe", "pipe", "pipe"], cwd: home.project, env: {...home.env, ...env}});
+    this.child.stderr.setEncoding("utf8").on("data", (s) => (this.stderr += s));
+    this.exit = new Promise((done) => this.child.on("exit", (code, signal) => done({code, signal})));
+    this.ended = new Promise((done) => this.child.stdout.on("end", done));
+    const app = acp
+      .client({name: "interop"})
+      .onNotification(M.client.session.update, ({params}) => this.#update(params))
+      .onRequest(M.client.session.requestPermission, ({params, signal}) => {
+        this.asked.push(params);
+        return permission(params, signal);
+      })
+      .onRequest(M.client.fs.readTextFile, ({params}) => {
+        this.files.push({method: "read", ...params});
+        return {content: buffers.get(params.path) ?? ""};
+      })
+      .onRequest(M.client.fs.writeTextFile, ({params}) => {
+        this.files.push({method: "write", ...params});
+        buffers.set(params.path, params.content);
+        return {};
+      });
+    this.connection = app.connect(this.#stream());
+    home.closing(() => this.close());
+  }
+
+  #stream() {
+    // The agent's bytes go to the client as they are and, line by line, to the
+    // monitor.
+    const through = new PassThrough();
+    let rest = Buffer.alloc(0);
+    this.child.stdout.on("data", (bytes) => {
+      rest = Buffer.concat([rest, bytes]);
+      for (let i; (i = rest.indexOf(10)) >= 0; rest = rest.subarray(i + 1)) {
+        const line = new TextDecoder("utf-8", {fatal: true}).decode(rest.subarray(0, i));
+        this.#note("<", line);
+        this.monitor.agent(line);
+      }
+    });
+    this.child.stdout.on("end", () => {
+      if (rest.length > 0) this.monitor.faults.push(`the output ends in the middle of a line: ${rest}`);
+    });
+    this.child.stdout.pipe(through);
+    const {readable, writable} = acp.ndJsonStream(Writable.toWeb(this.child.stdin), Readable.toWeb(through));
+    const writer = writable.getWriter();
+    return {
+      readable,
+      writable: new WritableStream({
+        write: (msg) => {
+          this.#note(">", JSON.stringify(msg));
+          this.monitor.client(msg);
+          return writer.write(msg);
+        },
+        close: () => writer.close(),
+        abort: (e) => writer.abort(e),
+      }),
+    };
+  }
+
+  #note(dir, line) {
+    this.log.write(`{"dir":"${dir}","msg":${line}}\n`);
+  }
+
+  #update(params) {
+    this.updates.push(params);
+    this.#waiting = this.#waiting.filter(({match, done}) => !(match(params.update) && (done(params.update), true)));
+  }
+
+  request(method, params, options) {
+    return limit(this.connection.agent.request(method, params, options), method);
+  }
+
+  notify(method, params) {
+    return this.connection.agent.notify(method, params);
+  }
+
+  /** refused returns the error a request is answered with. */
+  async refused(method, params) {
+    try {
+      const result = await this.request(method, params);
+      return assert.fail(`${method} succeeded: ${JSON.stringify(result)}`);
+    } catch (e) {
+      if (e.code === undefined) throw e;
+      return e;
+    }
+  }
+
+  async session(params = {}) {
+    const {sessionId} = await this.request(M.agent.session.new, {cwd: this.home.project, mcpServers: [], ...params});
+    return sessionId;
+  }
+
+  prompt(sessionId, ...blocks) {
+    const prompt = blocks.map((b) => (typeof b === "string" ? {type: "text", text: b} : b));
+    return this.request(M.agent.session.prompt, {sessionId, prompt});
+  }
+
+  /** next resolves with the next update that matches. */
+  next(match, what = "an update") {
+    return limit(new Promise((done) => this.#waiting.push({match, done})), what);
+  }
+
+  /** text joins what the agent said since the given number of updates. */
+  text(from = 0, kind = "agent_message_chunk") {
+    return this.updates
+      .slice(from)
+      .filter(({update}) => update.sessionUpdate === kind)
+      .map(({update}) => update.content.text)
+      .join("");
+  }
+
+  of(kind, from = 0) {
+    return this.updates.slice(from).map((u) => u.update).filter((u) => u.sessionUpdate === kind);
+  }
+
+  /** kill ends the agent as a crash would. */
+  async kill() {
+    this.killed = true;
+    this.child.kill("SIGKILL");
+    await this.exit;
+    this.connection.close();
+  }
+
+  /** close ends the input, waits for the agent and judges all it sent. */
+  async close() {
+    if (this.closed) return;
+    this.closed = true;
+    this.child.stdin.end();
+    const timer = setTimeout(() => this.child.kill("SIGKILL"), 5_000);
+    const start = performance.now();
+    const {code, signal} = await this.exit;
+    clearTimeout(timer);
+    await this.ended;
+    this.connection.close();
+    await new Promise((done) => this.log.end(done));
+    if (!this.killed) {
+      assert.equal(signal, null, `the agent did not exit at the end of its input\n${this.stderr}`);
+      assert.equal(code, 0, `the agent exited with ${code}\n${this.stderr}`);
+      assert.ok(performance.now() - start < 3_000, "the agent took more than 3 s to exit");
+      this.monitor.end();
+    }
+    assert.deepEqual(this.monitor.faults, []);
+  }
+}
