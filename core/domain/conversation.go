@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
@@ -10,6 +9,10 @@ import (
 // outcome was never stored.
 const InterruptedText = "Interrupted: the agent stopped before the result of this call was stored. " +
 	"It may or may not have taken effect; check before you repeat it."
+
+// NotRunText is what the model reads as the result of a call that its turn
+// ended without starting.
+const NotRunText = "Not run: the turn ended before this call was started."
 
 // Conversation is a journal folded into what the next turn needs. Add records
 // in order; any prefix of a journal gives a valid conversation. The zero
@@ -27,31 +30,57 @@ type Conversation struct {
 	seq      Seq
 	turns    int
 
-	open      TurnID // the turn that has no TurnFinished yet
-	openAt    int    // len(messages) when it began
-	openCalls map[CallID]bool
-	said      map[CallID]ModelCall // calls of the newest reply without an answer in messages
-	order     []CallID
+	open    TurnID    // the turn that has no TurnFinished yet
+	openAt  int       // len(messages) when it began
+	begun   []begun   // calls with a CallBegan and no CallFinished, in order, of any turn
+	waiting []waiting // calls of the newest reply without an output in messages, in order
 }
+
+// begun is a call that a client knows and that has no end yet.
+type begun struct {
+	turn TurnID
+	call CallID
+}
+
+// waiting is a call that the model asked for and has no answer to yet.
+type waiting struct {
+	call    ModelCall
+	started bool // its intent was journalled, so it may have had effects
+}
+
+// unanswered is the output of a call that never got one of its own.
+func (w waiting) unanswered() ToolOutput {
+	if w.started {
+		return ToolOutput{Call: w.call, Text: InterruptedText, Failed: true}
+	}
+	return ToolOutput{Call: w.call, Text: NotRunText, Failed: true}
+}
+
+// NewConversation returns an empty conversation that begins after position
+// start.
+func NewConversation(start Seq) *Conversation { return &Conversation{seq: start} }
 
 // Add folds in the next record.
 func (c *Conversation) Add(e Entry) {
 	c.seq = e.Seq
 	switch r := e.Record.(type) {
 	case UserSaid:
+		c.answerRest() // of a turn that never ended
 		c.open, c.openAt, c.turns = r.Turn, len(c.messages), c.turns+1
-		c.openCalls = nil
 		c.messages = append(c.messages, UserInput{Blocks: c.input(r.Blocks)})
 	case AssistantSaid:
 		c.addReply(r)
 	case CallBegan:
-		if c.openCalls == nil {
-			c.openCalls = make(map[CallID]bool)
+		c.begun = append(c.begun, begun{turn: r.Turn, call: r.Call.ID})
+		if i := c.waitingAt(r.Call.ID); i >= 0 {
+			c.waiting[i].started = true
 		}
-		c.openCalls[r.Call.ID] = true
 	case CallFinished:
-		delete(c.openCalls, r.Call)
-		c.answer(r.Call, r.Text, r.Failed || r.Interrupted)
+		c.begun = slices.DeleteFunc(c.begun, func(b begun) bool { return b.call == r.Call })
+		if i := c.waitingAt(r.Call); i >= 0 {
+			c.messages = append(c.messages, ToolOutput{Call: c.waiting[i].call, Text: r.Text, Failed: r.Failed || r.Interrupted})
+			c.waiting = slices.Delete(c.waiting, i, i+1)
+		}
 	case PermissionGiven:
 		if r.Rule != nil {
 			c.remember(*r.Rule)
@@ -101,24 +130,27 @@ func (c *Conversation) addReply(r AssistantSaid) {
 	if text.Len() == 0 && thought.Len() == 0 && len(r.Calls) == 0 && r.Opaque == nil {
 		return
 	}
+	c.answerRest()
 	c.messages = append(c.messages, ModelReply{
 		Text: text.String(), Thought: thought.String(), Calls: r.Calls, Opaque: r.Opaque,
 	})
-	c.said, c.order = make(map[CallID]ModelCall, len(r.Calls)), nil
 	for _, call := range r.Calls {
-		c.said[call.ID] = call
-		c.order = append(c.order, call.ID)
+		c.waiting = append(c.waiting, waiting{call: call})
 	}
 }
 
-// answer adds the output of one call, once.
-func (c *Conversation) answer(id CallID, text string, failed bool) {
-	call, ok := c.said[id]
-	if !ok {
-		return
+// waitingAt returns the place of an unanswered call, -1 when there is none.
+func (c *Conversation) waitingAt(id CallID) int {
+	return slices.IndexFunc(c.waiting, func(w waiting) bool { return w.call.ID == id })
+}
+
+// answerRest answers what the newest reply asked for and never got, so that
+// no provider sees a call without an output directly behind its reply.
+func (c *Conversation) answerRest() {
+	for _, w := range c.waiting {
+		c.messages = append(c.messages, w.unanswered())
 	}
-	delete(c.said, id)
-	c.messages = append(c.messages, ToolOutput{Call: call, Text: text, Failed: failed})
+	c.waiting = nil
 }
 
 // remember adds a rule in place of an older one for the same thing.
@@ -128,7 +160,10 @@ func (c *Conversation) remember(r Rule) {
 }
 
 func (c *Conversation) finish(r TurnFinished) {
-	c.closeCalls()
+	if r.Turn != c.open {
+		return // it ended before
+	}
+	c.answerRest()
 	switch {
 	case r.Stop == StopRefusal:
 		// A refused turn is dropped from the model's context (ACP "refusal").
@@ -138,41 +173,42 @@ func (c *Conversation) finish(r TurnFinished) {
 	case r.Interrupted:
 		c.notes = append(c.notes, "[The previous turn was interrupted: the agent stopped before it ended.]")
 	}
-	c.open, c.openCalls = "", nil
-}
-
-// closeCalls answers what the newest reply asked for and never got, so that
-// no provider sees a call without an output.
-func (c *Conversation) closeCalls() {
-	for _, id := range c.order {
-		c.answer(id, InterruptedText, true)
-	}
-	c.order = nil
+	c.open = ""
 }
 
 // Messages returns the conversation for a model. Every call in it has an
 // output. The slice is a copy; the messages are shared and must not change.
 func (c *Conversation) Messages() []ModelMessage {
-	out := slices.Clone(c.messages)
-	for _, id := range c.order {
-		if call, waiting := c.said[id]; waiting {
-			out = append(out, ToolOutput{Call: call, Text: InterruptedText, Failed: true})
-		}
+	out := slices.Grow(slices.Clone(c.messages), len(c.waiting))
+	for _, w := range c.waiting {
+		out = append(out, w.unanswered())
 	}
 	return out
 }
 
-// Settle returns the records that close a turn which was interrupted, in
-// order; none when no turn is open. Append them once, before anything else.
+// Settle returns the records that close what nobody works on any more: every
+// call that began and has no end, wherever in the journal it stands, and the
+// turn that has none; nothing when all is closed. Append them together, once,
+// before anything else.
 func (c *Conversation) Settle() []Record {
-	if c.open == "" {
-		return nil
-	}
 	var recs []Record
-	for _, id := range slices.Sorted(maps.Keys(c.openCalls)) {
-		recs = append(recs, CallFinished{Turn: c.open, Call: id, Failed: true, Interrupted: true, Text: InterruptedText})
+	for _, b := range c.begun {
+		recs = append(recs, CallFinished{Turn: b.turn, Call: b.call, Failed: true, Interrupted: true, Text: InterruptedText})
 	}
-	return append(recs, TurnFinished{Turn: c.open, Interrupted: true})
+	if c.open != "" {
+		recs = append(recs, TurnFinished{Turn: c.open, Interrupted: true})
+	}
+	return recs
+}
+
+// Open returns the turn that has not ended, "" when there is none, and the
+// calls that began and have not ended, in order.
+func (c *Conversation) Open() (TurnID, []CallID) {
+	calls := make([]CallID, len(c.begun))
+	for i, b := range c.begun {
+		calls[i] = b.call
+	}
+	return c.open, calls
 }
 
 // Rules returns the remembered permission rules.
@@ -209,44 +245,3 @@ func (c *Conversation) State() []Update {
 	}
 	return ups
 }
-
-// PromptText renders the blocks of a user's message for a model that takes
-// text: parts in order, joined by a blank line, with uri and type of
-// resources kept visible.
-func PromptText(blocks []Block) string {
-	var parts []string
-	for _, b := range blocks {
-		if s := blockText(b); s != "" {
-			parts = append(parts, s)
-		}
-	}
-	return strings.Join(parts, "\n\n")
-}
-
-func blockText(b Block) string {
-	switch b := b.(type) {
-	case Text:
-		return b.Text
-	case Resource:
-		if b.Binary {
-			return "[Resource: " + b.URI + " " + b.MIME + "]"
-		}
-		return "<resource uri=\"" + b.URI + "\" type=\"" + b.MIME + "\">\n" + b.Text + "\n</resource>"
-	case Link:
-		return "[Link: " + b.Name + "] " + b.URI
-	case Attachment:
-		if strings.HasPrefix(b.MIME, "image/") {
-			return "[IMAGE: " + b.Path + "]"
-		}
-		return "[Document: " + b.Name + "] " + b.Path
-	case Image:
-		return "[Image: " + b.MIME + "]"
-	case Audio:
-		return "[Audio: " + b.MIME + "]"
-	}
-	return ""
-}
-
-// NewConversation returns an empty conversation that begins after position
-// start.
-func NewConversation(start Seq) *Conversation { return &Conversation{seq: start} }

@@ -3,6 +3,7 @@ package domain
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -100,10 +101,13 @@ func (e *Error) With(key string, value any) *Error {
 // Error returns the message, followed by the cause when there is one that the
 // message does not already contain.
 func (e *Error) Error() string {
-	if e.Err == nil || e.Msg == e.Err.Error() {
+	if e.Err == nil {
 		return e.Msg
 	}
-	return e.Msg + ": " + e.Err.Error()
+	if cause := e.Err.Error(); !strings.Contains(e.Msg, cause) {
+		return e.Msg + ": " + cause
+	}
+	return e.Msg
 }
 
 // Unwrap returns the cause.

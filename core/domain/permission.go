@@ -14,9 +14,9 @@ const (
 type AccessClass int
 
 // The access classes. The zero value is the most careful one that can still
-// be allowed: Unknown always asks.
+// be allowed.
 const (
-	AccessUnknown AccessClass = iota // nothing is known about it: asks
+	AccessUnknown AccessClass = iota // nothing is known about it: asks, but at level full
 	AccessNone                       // no effect outside the session (update_plan)
 	AccessRead                       // reads inside the roots
 	AccessEdit                       // changes files inside the roots

@@ -55,10 +55,11 @@ var (
 
 // StopFor decides how a turn ended, from the cause of its context and what
 // its loop returned. A cause wins over whatever error a library invented on
-// abort: a cancelled turn is a result, never an error.
+// abort, and an error that only says that the client has gone is a cause too:
+// a cancelled turn is a result, never an error.
 func StopFor(cause error, loop Stop, err error) (Stop, error) {
 	var c *Cause
-	if errors.As(cause, &c) {
+	if errors.As(cause, &c) || errors.As(err, &c) {
 		return StopCancelled, nil
 	}
 	if err != nil {
