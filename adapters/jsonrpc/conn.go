@@ -62,6 +62,7 @@ type Conn struct {
 	inputEnded  bool
 	scan        scanner
 	dropping    bool         // an error answer with id null was dropped; said once
+	flooded     bool         // an error answer could not wait either; the connection ends
 	refusals    atomic.Int64 // error answers waiting for room
 	anonymous   atomic.Int64 // the same with id null
 }
@@ -129,10 +130,9 @@ func (c *Conn) sendCall(ctx context.Context, id ID, method string, params any) e
 
 // queueLater queues a frame without making the caller wait.
 func (c *Conn) queueLater(frame []byte) {
-	if c.w.try(frame) {
+	if c.w.try(frame) || !c.work.add() {
 		return
 	}
-	c.work.add()
 	go func() {
 		defer c.work.leave()
 		_ = c.w.put(context.Background(), frame) // fails only with the connection

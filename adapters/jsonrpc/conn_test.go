@@ -239,6 +239,7 @@ func TestConn_FailingTasksDoNotDisturbOthers(t *testing.T) {
 			"uncoded":  task(func(context.Context) (any, error) { return nil, secret }),
 			"internal": task(func(context.Context) (any, error) { return nil, domain.WrapError(domain.Internal, secret, "oops") }),
 			"result":   task(func(context.Context) (any, error) { return func() {}, nil }),
+			"append":   task(func(context.Context) (any, error) { return panicking{}, nil }),
 			"then": {Admit: func(context.Context, json.RawMessage) (Task, error) {
 				return func(context.Context) (Reply, error) { return Reply{Then: func(context.Context) { panic("then") }}, nil }, nil
 			}},
@@ -247,13 +248,13 @@ func TestConn_FailingTasksDoNotDisturbOthers(t *testing.T) {
 			}},
 		})).open()
 		r.send(call("1", "wait", `{}`))
-		for i, method := range []string{"panics", "exits", "admit", "uncoded", "internal", "result"} {
+		for i, method := range []string{"panics", "exits", "admit", "uncoded", "internal", "result", "append"} {
 			id := fmt.Sprint(i + 2)
 			r.send(call(id, method, `{}`))
 			r.want(failure(id, -32603, "Internal error", "INTERNAL_ERROR"))
 		}
-		r.send(call("9", "then", `{}`))
-		r.want(result("9", `{}`))
+		r.send(call("99", "then", `{}`))
+		r.want(result("99", `{}`))
 		r.send(note("note", `{}`), note("admit", `{}`), note("$/cancel_request", `{"requestId":1}`))
 		r.want(failure("1", -32800, "The request was cancelled", "REQUEST_CANCELLED"))
 		r.finish()
@@ -265,13 +266,18 @@ func TestConn_FailingTasksDoNotDisturbOthers(t *testing.T) {
 				t.Errorf("%s: the stack does not show where: %s", trouble.Where, p.Stack)
 			}
 		}
-		for _, where := range []string{"panics", "exits", "admit", "uncoded", "internal", "result", "after then", "notification note", "notification admit"} {
+		for _, where := range []string{"panics", "exits", "admit", "uncoded", "internal", "result", "append", "after then", "notification note", "notification admit"} {
 			if !seen["jsonrpc: "+where] {
 				t.Errorf("the observer was not told about %q, only %v", where, seen)
 			}
 		}
 	})
 }
+
+// panicking is a result that cannot be encoded.
+type panicking struct{}
+
+func (panicking) AppendJSON([]byte) []byte { panic("append") }
 
 func TestConn_IDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -82,7 +82,7 @@ func TestServe_EndOfInput(t *testing.T) {
 		}
 		<-r.conn.Done()
 		e.want(t, "input ended: EOF", "second: done", "wait: the client disconnected")
-		if d := time.Since(start); d != 2*time.Second {
+		if d := time.Since(start); d != 1500*time.Millisecond {
 			t.Errorf("it took %v, want the time to linger", d)
 		}
 	})
@@ -234,7 +234,7 @@ func TestServe_PeerDoesNotRead(t *testing.T) {
 		if err := <-r.served; err != nil {
 			t.Error(err)
 		}
-		if d := time.Since(start); d != 2*time.Second {
+		if d := time.Since(start); d != time.Second {
 			t.Errorf("it took %v, want the time to drain", d)
 		}
 	})

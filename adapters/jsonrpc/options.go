@@ -25,10 +25,11 @@ type Options struct {
 	QueueBytes  int
 	QueueFrames int
 	// Linger is how long requests may go on after the peer's EOF before they
-	// are cancelled; default 2 s.
+	// are cancelled; default 1.5 s.
 	Linger time.Duration
 	// Drain is how long cancelled requests may take to end and the last
-	// answers to reach a peer that does not read; default 2 s.
+	// answers to reach a peer that does not read; default 1 s. Together the
+	// two stay below the three seconds a process has after its input ended.
 	Drain time.Duration
 }
 
@@ -46,9 +47,9 @@ func (o *Options) setDefaults() {
 	set(&o.QueueBytes, 1<<20)
 	set(&o.QueueFrames, 8192)
 	if o.Linger <= 0 {
-		o.Linger = 2 * time.Second
+		o.Linger = 1500 * time.Millisecond
 	}
 	if o.Drain <= 0 {
-		o.Drain = 2 * time.Second
+		o.Drain = time.Second
 	}
 }

@@ -159,7 +159,7 @@ func (c *Conn) respond(r *request, reply Reply, err error) {
 	buf := c.getBuf()
 	frame := *buf
 	if err == nil {
-		frame, err = appendResult(frame, r.id, reply.Result)
+		frame, err = c.encode(frame, r.id, reply.Result)
 	}
 	if err != nil {
 		frame = appendFailure(frame[:0], r.id, c.wireError(r.ctx, r.method, err))
@@ -183,6 +183,17 @@ func (c *Conn) respond(r *request, reply Reply, err error) {
 			c.trouble("jsonrpc: after "+r.method, err)
 		}
 	}
+}
+
+// encode appends a response; a result that panics while it is encoded is an
+// error like one that cannot be encoded.
+func (c *Conn) encode(dst []byte, id ID, result any) (frame []byte, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			frame, err = dst, &PanicError{v, debug.Stack()}
+		}
+	}()
+	return appendResult(dst, id, result)
 }
 
 // perform runs a task; its panic is an error of that task only.
@@ -262,16 +273,21 @@ func (c *Conn) refuse(id ID, e *Error) {
 	}
 	switch {
 	case waiting.Load() < limit:
+		if !c.work.add() {
+			return
+		}
 		waiting.Add(1)
-		c.work.add()
 		go func() {
 			defer c.work.leave()
 			defer waiting.Add(-1)
 			_ = c.w.put(context.Background(), frame) // fails only with the connection
 		}()
 	case id != NullID:
-		c.trouble("jsonrpc: peer sends and does not read", e)
-		c.Close(domain.Disconnected)
+		if !c.flooded {
+			c.flooded = true
+			c.trouble("jsonrpc: peer sends and does not read", e)
+			c.Close(domain.Disconnected)
+		}
 	case !c.dropping:
 		c.dropping = true
 		c.trouble("jsonrpc: error answers dropped", e)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"time"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -156,7 +157,7 @@ func (c *Conn) endInput(why error) {
 	c.inputEnded = true
 	defer func() {
 		if v := recover(); v != nil {
-			c.trouble("jsonrpc: end of input", &PanicError{Value: v})
+			c.trouble("jsonrpc: end of input", &PanicError{v, debug.Stack()})
 		}
 	}()
 	c.handler.InputEnded(why)

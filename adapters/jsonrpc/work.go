@@ -27,11 +27,15 @@ func (w *work) enter() bool {
 	return true
 }
 
-// add counts a goroutine in that is bounded elsewhere.
-func (w *work) add() {
+// add counts a goroutine in that is bounded elsewhere, unless all is over.
+func (w *work) add() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.draining && w.n == 0 {
+		return false
+	}
 	w.n++
+	return true
 }
 
 // leave counts a goroutine out.
