@@ -49,7 +49,7 @@ func (l *loader) fail(path, needs []string, format string, args ...any) {
 			return
 		}
 	}
-	l.report.add(l.originOf(path), name, format, args...)
+	l.report.also(l.originOf(path), name, format, args...)
 }
 
 func (l *loader) originOf(path []string) Origin {

@@ -125,7 +125,7 @@ func lookup(table []key, path []string) (exact, inside *key) {
 // resolve finds the key that loose segments name, as they come from a dotted
 // path or from the name of an environment variable. Segments that stand for a
 // key of a free map take as many of them as it needs, joined by sep. fold
-// makes everything else lower-case first.
+// makes everything else lower-case first. Names are not checked.
 func resolve(table []key, segs []string, sep string, fold bool) (*key, []string) {
 	for i := range table {
 		if path, ok := table[i].fit(segs, sep, fold); ok {
@@ -153,7 +153,7 @@ func (k *key) fit(segs []string, sep string, fold bool) ([]string, bool) {
 		if fold {
 			s = strings.ToLower(s)
 		}
-		if s != p && !isPlaceholder(p) || isPlaceholder(p) && !validName(s) && s != p {
+		if s != p && !isPlaceholder(p) {
 			return nil, false
 		}
 		path, segs = append(path, s), segs[1:]

@@ -77,18 +77,18 @@ func (k secrets) parse(n *tomltree.Node, p place) (any, error) {
 			return nil, errors.New("does not name a variable after env:")
 		}
 		v, _ := p.env.get(name)
-		return Secret{&secretBox{ref: n.Text, shown: n.Text, value: v}}, nil
+		return secretOf(secretBox{ref: n.Text, shown: n.Text, value: v}), nil
 	case "file":
 		path, err := absolute(name, p)
 		if err != nil {
 			return nil, fmt.Errorf("does not name a file after file: (%w)", err)
 		}
-		return Secret{&secretBox{ref: n.Text, shown: n.Text, path: path}}, nil
+		return secretOf(secretBox{ref: n.Text, shown: n.Text, path: path}), nil
 	case "keyring":
 		if name == "" {
 			return nil, errors.New("does not name an entry after keyring:")
 		}
-		return Secret{&secretBox{ref: n.Text, shown: n.Text, keyring: p.keyring}}, nil
+		return secretOf(secretBox{ref: n.Text, shown: n.Text, keyring: p.keyring}), nil
 	}
 	return k.literal(n.Text)
 }
@@ -107,7 +107,7 @@ func (k secrets) literal(s string) (any, error) {
 		}
 		shown = redacted(u)
 	}
-	return Secret{&secretBox{value: s, shown: shown}}, nil
+	return secretOf(secretBox{value: s, shown: shown}), nil
 }
 
 // redacted shows where a URL leads and nothing that could be a key: host, and

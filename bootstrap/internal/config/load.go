@@ -156,8 +156,7 @@ func (l *loader) note(path []string, o Origin) {
 // add checks one value and puts it into its layer.
 func (l *loader) add(k *key, path []string, n *tomltree.Node, o Origin, dir string) {
 	s := &setting{key: k, path: path, id: settingID(path), origin: o}
-	unset := n.Kind == tomltree.String && n.Text == "" && k.def == "" && !isVerbatim(k.segment(len(path)-1))
-	if !unset {
+	if !k.unsets(n) {
 		v, err := k.kind.parse(n, place{home: l.home, dir: dir, env: l.env, keyring: l.opts.Keyring})
 		if err != nil {
 			l.report.add(o, tomltree.JoinKeys(path), "%s", sentence(err.Error(), k.expects()))
@@ -167,6 +166,12 @@ func (l *loader) add(k *key, path []string, n *tomltree.Node, o Origin, dir stri
 	}
 	l.note(path, o)
 	l.layers.put(s)
+}
+
+// unsets reports whether a value means "as if it were not there": an empty
+// string where the key has no default.
+func (k *key) unsets(n *tomltree.Node) bool {
+	return n.Kind == tomltree.String && n.Text == "" && k.def == "" && !strings.HasSuffix(k.path, ">")
 }
 
 // expects says what a key accepts, and its default.
@@ -218,12 +223,13 @@ func (l *loader) flag(path, text string) {
 	l.addText(k, p, text, o)
 }
 
-// flagName returns the key's flag, or the one it would have.
+// flagName returns the key's flag, or its path where it has none and an
+// embedder sets it.
 func (k *key) flagName() string {
 	if k.flag != "" {
 		return k.flag
 	}
-	return "--" + strings.ReplaceAll(k.path[strings.LastIndexByte(k.path, '.')+1:], "_", "-")
+	return k.path
 }
 
 // addText adds a value given as text, by a variable or a flag.
@@ -248,6 +254,11 @@ func resolveDotted(table []key, path string) (*key, []string, error) {
 		return nil, nil, err
 	}
 	if k, p := resolve(table, segs, ".", false); k != nil {
+		for i, seg := range k.segments() {
+			if isPlaceholder(seg) && !isVerbatim(seg) && p[i] != seg && !validName(p[i]) {
+				return nil, nil, fmt.Errorf("%s is not a name; allowed: %s", quote(p[i]), nameRule)
+			}
+		}
 		return k, p, nil
 	}
 	msg := quote(path) + " names no setting"

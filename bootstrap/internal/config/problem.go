@@ -109,14 +109,20 @@ func sentence(parts ...string) string {
 // report collects problems.
 type report struct {
 	problems []Problem
-	bad      map[string]bool // keys that already have one
+	bad      map[string]bool // keys whose value was refused
 }
 
+// add reports a value that is refused by itself.
 func (r *report) add(o Origin, key, format string, args ...any) {
 	if r.bad == nil {
 		r.bad = map[string]bool{}
 	}
 	r.bad[key] = true
+	r.also(o, key, format, args...)
+}
+
+// also reports a value that is refused because of others.
+func (r *report) also(o Origin, key, format string, args ...any) {
 	r.problems = append(r.problems, Problem{Origin: o, Key: key, Message: fmt.Sprintf(format, args...)})
 }
 

@@ -142,7 +142,7 @@ func ambientOf(env environment) ambient {
 				a.keys = map[string]Secret{}
 			}
 			ref := "env:" + t.KeyEnv
-			a.keys[t.KeyEnv] = Secret{&secretBox{ref: ref, shown: ref, value: v}}
+			a.keys[t.KeyEnv] = secretOf(secretBox{ref: ref, shown: ref, value: v})
 		}
 	}
 	return a

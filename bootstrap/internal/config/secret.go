@@ -20,9 +20,10 @@ const maxSecretFile = 64 << 10
 // logged, "[secret]" comes out; Reveal is the only way to the value. The zero
 // Secret is not set and prints as "".
 //
-// The value sits behind a pointer, so even a struct that hides a Secret in an
-// unexported field prints an address and not the value.
-type Secret struct{ box *secretBox }
+// The value sits inside a function: packages such as fmt reach into
+// unexported fields of other structs by reflection, where no method of ours
+// is asked, and follow pointers there. They cannot look into a function.
+type Secret struct{ open func() secretBox }
 
 type secretBox struct {
 	ref     string // "env:NAME", "file:PATH", "keyring:NAME"; "" for a literal
@@ -45,28 +46,31 @@ func NewSecret(value string) Secret {
 	if value == "" {
 		return Secret{}
 	}
-	return Secret{&secretBox{value: value, shown: mask}}
+	return secretOf(secretBox{value: value, shown: mask})
 }
+
+func secretOf(b secretBox) Secret { return Secret{func() secretBox { return b }} }
 
 // IsSet reports whether there is a secret. It does not say that Reveal
 // succeeds.
-func (s Secret) IsSet() bool { return s.box != nil }
+func (s Secret) IsSet() bool { return s.open != nil }
 
 // Ref returns "env:NAME", "file:PATH" or "keyring:NAME" when the secret is
 // such a reference, for messages; "" when the value was written out.
 func (s Secret) Ref() string {
-	if s.box == nil {
+	if !s.IsSet() {
 		return ""
 	}
-	return s.box.ref
+	return s.open().ref
 }
 
 // Equal reports whether two secrets are the same reference or value.
 func (s Secret) Equal(t Secret) bool {
-	if s.box == nil || t.box == nil {
-		return s.box == t.box
+	if !s.IsSet() || !t.IsSet() {
+		return s.IsSet() == t.IsSet()
 	}
-	return s.box.ref == t.box.ref && s.box.value == t.box.value
+	a, b := s.open(), t.open()
+	return a.ref == b.ref && a.value == b.value
 }
 
 // Reveal returns the value. A file is read on each call, so a rotated key is
@@ -74,10 +78,10 @@ func (s Secret) Equal(t Secret) bool {
 // unset secret gives "" and no error. Errors name the reference, never a
 // value.
 func (s Secret) Reveal() (string, error) {
-	if s.box == nil {
+	if !s.IsSet() {
 		return "", nil
 	}
-	b := s.box
+	b := s.open()
 	kind, name, _ := strings.Cut(b.ref, ":")
 	switch kind {
 	case "env":
@@ -132,7 +136,7 @@ func trimLineEnd(s string) string {
 
 // String returns the mask.
 func (s Secret) String() string {
-	if s.box == nil {
+	if !s.IsSet() {
 		return ""
 	}
 	return mask

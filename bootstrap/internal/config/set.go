@@ -24,8 +24,8 @@ func Set(o Options, path, value string) (file string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if slices.ContainsFunc(p, isPlaceholder) {
-		return "", fmt.Errorf("%s: write a name in place of %s", path, "<…>")
+	if i := slices.IndexFunc(p, isPlaceholder); i >= 0 {
+		return "", fmt.Errorf("%s: write a name in place of %s", path, p[i])
 	}
 	n, err := nodeOf(k.kind, value)
 	if err != nil {
@@ -40,12 +40,16 @@ func Set(o Options, path, value string) (file string, err error) {
 	if dir == "" {
 		return "", errNoHome
 	}
-	if _, err := k.kind.parse(n, place{home: l.home, dir: dir, env: l.env}); err != nil {
+	if _, err := k.kind.parse(n, place{home: l.home, dir: dir, env: l.env}); err != nil && !k.unsets(n) {
 		return "", fmt.Errorf("%s: %s", tomltree.JoinKeys(p), sentence(err.Error(), k.expects()))
 	}
 	file = filepath.Join(dir, "config.toml")
 	old, found, err := readConfig(file)
 	if err != nil {
+		return "", err
+	}
+	l.cfg.ConfigFile = file
+	if _, err := l.parse(old); err != nil {
 		return "", err
 	}
 	text, err := splice(old, p, literal(n))

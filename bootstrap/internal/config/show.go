@@ -61,7 +61,7 @@ func shownValue(v any) any {
 		if !v.IsSet() {
 			return ""
 		}
-		return v.box.shown
+		return v.open().shown
 	case domain.ModelRef:
 		return v.String()
 	case Rule:
