@@ -11,7 +11,8 @@ import (
 )
 
 // Emit passes one event on. It returns false when the consumer has left the
-// loop; the attempt then returns at once, with any error.
+// loop or the context has ended; the attempt then returns at once, with any
+// error.
 type Emit func(domain.ModelEvent) bool
 
 // Attempt sends the request once and emits the reply, Finish last. It returns
@@ -40,14 +41,14 @@ var errIncomplete = errors.New("an attempt ended without a finish")
 // coded Cancelled.
 func Stream(ctx context.Context, retries int, attempt Attempt) iter.Seq2[domain.ModelEvent, error] {
 	return func(yield func(domain.ModelEvent, error) bool) {
-		s := stream{yield: yield}
+		s := stream{ctx: ctx, yield: yield}
 		for n := 1; ; n++ {
 			if ctx.Err() != nil {
 				yield(nil, cancelled(context.Cause(ctx)).Err)
 				return
 			}
 			err := attempt(ctx, s.emit)
-			if s.left || (err == nil && s.finished) {
+			if s.left || s.finished {
 				return
 			}
 			f := asFailure(ctx, err)
@@ -65,6 +66,7 @@ func Stream(ctx context.Context, retries int, attempt Attempt) iter.Seq2[domain.
 
 // stream is what one request has passed on so far.
 type stream struct {
+	ctx      context.Context
 	yield    func(domain.ModelEvent, error) bool
 	begun    bool
 	finished bool
@@ -72,7 +74,7 @@ type stream struct {
 }
 
 func (s *stream) emit(ev domain.ModelEvent) bool {
-	if s.left || s.finished {
+	if s.left || s.finished || s.ctx.Err() != nil {
 		return false
 	}
 	s.begun = true
