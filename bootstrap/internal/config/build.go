@@ -40,7 +40,7 @@ func (l *loader) addImplied() {
 func (l *loader) addDefaults() {
 	for i := range l.table {
 		k := &l.table[i]
-		path := k.segments()
+		path := k.segs
 		switch {
 		case len(path) < 2 || !isPlaceholder(path[1]):
 			l.addDefault(k, path)

@@ -14,7 +14,7 @@ func Docs(w io.Writer) error {
 	for _, k := range keys() {
 		if s := sectionOf(&k); s != section {
 			section = s
-			fmt.Fprintf(&b, "\n## %s\n\n%s\n| key | default | meaning | allowed |\n|---|---|---|---|\n", title(s), sectionText(s))
+			fmt.Fprintf(&b, "\n## %s\n%s\n| key | default | meaning | allowed |\n|---|---|---|---|\n", title(s), sectionText(s))
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.path, defText(&k), docText(&k), cell(k.kind.allowed()))
 	}
@@ -24,7 +24,7 @@ func Docs(w io.Writer) error {
 }
 
 func sectionOf(k *key) string {
-	segs := k.segments()
+	segs := k.segs
 	if len(segs) == 1 {
 		return ""
 	}
@@ -46,13 +46,13 @@ func title(section string) string {
 func sectionText(section string) string {
 	switch section {
 	case "agents":
-		return "With no agent at all there is one named `default`. Names are " + nameRule + ".\n"
+		return "\nWith no agent at all there is one named `default`. Names are " + nameRule + ".\n"
 	case "providers":
-		return "The types anthropic, openai, gemini, openrouter, ollama and offline can be used by their own name without an entry here: `model = \"openai/<model>\"`. Prices override the built-in catalogue.\n"
+		return "\nThe types anthropic, openai, gemini, openrouter, ollama and offline can be used by their own name without an entry here: `model = \"openai/<model>\"`. Prices override the built-in catalogue.\n"
 	case "profiles":
-		return "There is always a profile named `default`.\n"
+		return "\nThere is always a profile named `default`.\n"
 	case "mcp_servers":
-		return "A server is started by `command`, or reached by `url`.\n"
+		return "\nA server is started by `command`, or reached by `url`.\n"
 	}
 	return ""
 }

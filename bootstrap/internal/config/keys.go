@@ -27,12 +27,18 @@ type key struct {
 	doc  string // one sentence or two, without the default and the range
 	// at returns a pointer to the field the value goes to.
 	at func(*target) any
+
+	segs []string // path, split; set by keys
 }
 
 // keys returns the whole table, in the order of the documentation. It is
 // built on each call: nothing happens at import, and nobody can change it.
 func keys() []key {
-	return slices.Concat(processKeys(), gatewayKeys(), agentKeys(), providerKeys(), profileKeys(), serverKeys())
+	table := slices.Concat(processKeys(), gatewayKeys(), agentKeys(), providerKeys(), profileKeys(), serverKeys())
+	for i := range table {
+		table[i].segs = strings.Split(table[i].path, ".")
+	}
+	return table
 }
 
 // verbatim segments are keys of free maps: any case, dots allowed. All other
@@ -83,26 +89,11 @@ func notHeaderRune(r rune) bool {
 // from the left; the path is inside the pattern when n is its length, and is
 // the key when the pattern ends there too.
 func (k *key) match(path []string) (n int, whole bool) {
-	rest, more := k.path, true
-	for _, s := range path {
-		if !more {
-			return n, false
-		}
-		var seg string
-		seg, rest, more = strings.Cut(rest, ".")
-		if seg != s && !isPlaceholder(seg) {
-			return n, false
-		}
+	for n < len(path) && n < len(k.segs) && (k.segs[n] == path[n] || isPlaceholder(k.segs[n])) {
 		n++
 	}
-	return n, !more
+	return n, n == len(path) && n == len(k.segs)
 }
-
-// segments returns the pattern's segments.
-func (k *key) segments() []string { return strings.Split(k.path, ".") }
-
-// segment returns the i-th segment of the pattern.
-func (k *key) segment(i int) string { return k.segments()[i] }
 
 // lookup finds the key at path. inside is a key that lies below path when
 // path is a table, nil otherwise.
@@ -137,7 +128,7 @@ func resolve(table []key, segs []string, sep string, fold bool) (*key, []string)
 
 // fit maps loose segments to the key's pattern.
 func (k *key) fit(segs []string, sep string, fold bool) ([]string, bool) {
-	pattern := k.segments()
+	pattern := k.segs
 	if len(segs) < len(pattern) {
 		return nil, false
 	}
@@ -170,7 +161,7 @@ func suggest(table []key, path []string) string {
 		return tomltree.JoinKeys(append(slices.Clone(parent), s))
 	}
 	for i := range table {
-		segs := table[i].segments()
+		segs := table[i].segs
 		if end := segs[len(segs)-1]; end == last && !isPlaceholder(end) {
 			return table[i].path
 		}
@@ -183,7 +174,7 @@ func childNames(table []key, parent []string) []string {
 	var names []string
 	for i := range table {
 		if n, whole := table[i].match(parent); n == len(parent) && !whole {
-			if s := table[i].segment(n); !isPlaceholder(s) && !slices.Contains(names, s) {
+			if s := table[i].segs[n]; !isPlaceholder(s) && !slices.Contains(names, s) {
 				names = append(names, s)
 			}
 		}

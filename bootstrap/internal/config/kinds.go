@@ -82,6 +82,10 @@ func number(text string, want tomltree.Kind) *tomltree.Node {
 }
 
 func listNode(k lists, text string) (*tomltree.Node, error) {
+	n := &tomltree.Node{Kind: tomltree.Array}
+	if text == "[]" { // the commonest default; no parser is needed for it
+		return n, nil
+	}
 	if strings.HasPrefix(text, "[") {
 		root, err := tomltree.Parse([]byte("x = " + text))
 		if err != nil {
@@ -89,7 +93,6 @@ func listNode(k lists, text string) (*tomltree.Node, error) {
 		}
 		return root.Member("x"), nil
 	}
-	n := &tomltree.Node{Kind: tomltree.Array}
 	for item := range strings.SplitSeq(text, ",") {
 		if item = strings.TrimSpace(item); item != "" {
 			c, err := nodeOf(k.of, item)

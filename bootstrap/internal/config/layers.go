@@ -18,15 +18,19 @@ import (
 //   - its environment pass knows upper-case names only and its writer spills
 //     overrides into the file. So env.go reads the environment and set.go
 //     edits the file.
-type layers struct{ v *viper.Viper }
+type layers struct {
+	v   *viper.Viper
+	ids []string // of everything put; viper's own list of keys is costly
+}
 
-func newLayers() layers {
-	return layers{viper.NewWithOptions(viper.KeyDelimiter("\x00"))}
+func newLayers() *layers {
+	return &layers{v: viper.NewWithOptions(viper.KeyDelimiter("\x00")), ids: make([]string, 0, 96)}
 }
 
 // put adds a setting to its layer. Variables must be put before flags: viper
 // has one layer for overrides, and the later one stays.
-func (l layers) put(s *setting) {
+func (l *layers) put(s *setting) {
+	l.ids = append(l.ids, s.id)
 	switch s.origin.Layer {
 	case FromDefault:
 		l.v.SetDefault(s.id, s)
@@ -38,9 +42,9 @@ func (l layers) put(s *setting) {
 }
 
 // winners returns the setting that applies for every key, sorted by id.
-func (l layers) winners() []*setting {
-	ids := l.v.AllKeys()
-	slices.Sort(ids)
+func (l *layers) winners() []*setting {
+	slices.Sort(l.ids)
+	ids := slices.Compact(l.ids)
 	all := make([]*setting, 0, len(ids))
 	for _, id := range ids {
 		all = append(all, l.v.Get(id).(*setting))

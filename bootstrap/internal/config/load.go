@@ -46,7 +46,7 @@ type loader struct {
 	cwd    string
 	cfg    *Config
 	table  []key
-	layers layers
+	layers *layers
 	report report
 	// named are the entries of agents, providers, profiles and mcp_servers
 	// that something speaks of, and where it first does.
@@ -116,7 +116,7 @@ func (l *loader) walk(t *tomltree.Node, path []string) {
 
 // tableOf says what stands in the table at depth n of the key's path.
 func tableOf(k *key, n int) string {
-	if seg := k.segment(n); isPlaceholder(seg) {
+	if seg := k.segs[n]; isPlaceholder(seg) {
 		return "entries named by you"
 	}
 	return "settings such as " + k.path
@@ -126,7 +126,7 @@ func tableOf(k *key, n int) string {
 // person, and notes new entries.
 func (l *loader) validSegment(k *key, path []string, o Origin) bool {
 	i := len(path) - 1
-	seg := k.segment(i)
+	seg := k.segs[i]
 	switch {
 	case !isPlaceholder(seg):
 		return true
@@ -254,7 +254,7 @@ func resolveDotted(table []key, path string) (*key, []string, error) {
 		return nil, nil, err
 	}
 	if k, p := resolve(table, segs, ".", false); k != nil {
-		for i, seg := range k.segments() {
+		for i, seg := range k.segs {
 			if isPlaceholder(seg) && !isVerbatim(seg) && p[i] != seg && !validName(p[i]) {
 				return nil, nil, fmt.Errorf("%s is not a name; allowed: %s", quote(p[i]), nameRule)
 			}

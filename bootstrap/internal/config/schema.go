@@ -13,7 +13,7 @@ func Schema(w io.Writer) error {
 	root["title"] = "berth config.toml"
 	for _, k := range keys() {
 		place := root
-		segs := k.segments()
+		segs := k.segs
 		for i, seg := range segs {
 			if i == len(segs)-1 {
 				child(place, seg, k.schema())
