@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/berth-dev/berth/core/domain"
 )
@@ -152,6 +153,27 @@ func TestCall_EndOfInput(t *testing.T) {
 		}
 		if _, err := r.conn.Call(t.Context(), "ask", nil); !errors.Is(err, domain.Disconnected) {
 			t.Errorf("a call afterwards: %v", err)
+		}
+	})
+}
+
+// TestCall_EndOfInputFreesTasks: a request that waits for the peer's answer is
+// not held up until the time to linger is over.
+func TestCall_EndOfInputFreesTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var conn *Conn
+		r := serve(t, methods(Methods{"ask": task(func(ctx context.Context) (any, error) {
+			_, err := conn.Call(ctx, "permission", nil)
+			return map[string]bool{"disconnected": errors.Is(err, domain.Disconnected)}, nil
+		})})).open()
+		conn = r.conn
+		r.send(call("1", "ask", `{}`))
+		r.want(call(`"zc-out-1"`, "permission", `{}`))
+		start := time.Now()
+		_ = r.in.Close()
+		r.want(result("1", `{"disconnected":true}`), "")
+		if d := time.Since(start); d != 0 {
+			t.Errorf("it took %v", d)
 		}
 	})
 }

@@ -71,6 +71,7 @@ func TestParse_Refusals(t *testing.T) {
 		{"bare point", `{"jsonrpc":"2.0","method":"m","params":{"a":1.}}`, CodeParse, "null", 0},
 		{"bare exponent", `{"jsonrpc":"2.0","method":"m","params":{"a":1e+}}`, CodeParse, "null", 0},
 		{"low surrogate first", `{"jsonrpc":"2.0","method":"\udc00\ud800"}`, CodeParse, "null", 0},
+		{"low surrogate alone", `{"jsonrpc":"2.0","method":"\uDFFF"}`, CodeParse, "null", 0},
 		{"half a pair", `{"jsonrpc":"2.0","method":"\ud800\u0041"}`, CodeParse, "null", 0},
 		{"half a pair at the end", `{"jsonrpc":"2.0","method":"\ud83d`, CodeParse, "null", 0},
 		{"encoded surrogate", "{\"jsonrpc\":\"2.0\",\"method\":\"\xed\xa0\x80\"}", CodeParse, "null", 0},

@@ -126,6 +126,35 @@ func TestWriter_GivingUpAPlace(t *testing.T) {
 	})
 }
 
+// TestWriter_TurnsAreNotLost looks at the moment between a producer's being
+// let in and its appending, which no schedule can be made to hit.
+func TestWriter_TurnsAreNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWriter(newSlow(), 100, 100)
+		mine, behind := make(chan struct{}, 1), make(chan struct{}, 1)
+		w.line = []chan struct{}{mine, behind}
+		w.next()
+		if w.try([]byte("pushes in")) {
+			t.Error("a frame passed one that was let in")
+		}
+		w.next()
+		if len(w.line) != 1 || len(mine) != 1 || len(behind) != 0 {
+			t.Error("two were let in at once")
+		}
+		w.leave(mine) // its context ended just then
+		if len(w.line) != 0 || len(behind) != 1 {
+			t.Error("the turn was lost")
+		}
+		if w.try([]byte("pushes in")) {
+			t.Error("a frame passed one that was let in")
+		}
+		w.leave(behind)
+		if !w.try([]byte("free")) {
+			t.Error("the queue stays closed when nobody waits")
+		}
+	})
+}
+
 func TestWriter_DeadTransportFreesEverybody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newSlow()
@@ -238,5 +267,54 @@ func TestWriter_ManyProducers(t *testing.T) {
 	}
 	if len(last) != producers {
 		t.Errorf("%d producers were heard, want %d", len(last), producers)
+	}
+}
+
+// TestWriter_RestsWithSmallBuffers: a connection that rests does not keep what
+// a burst needed.
+func TestWriter_RestsWithSmallBuffers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSlow()
+		w := newWriter(f, 1<<20, 1000)
+		go w.run()
+		for range 3 { // one in the transport, one in the queue, one for the other buffer
+			_ = w.put(t.Context(), make([]byte, 4*idleBuffer))
+			synctest.Wait()
+		}
+		f.let <- nil
+		f.let <- nil
+		synctest.Wait()
+		w.mu.Lock()
+		if cap(w.buf) > idleBuffer {
+			t.Errorf("it rests with a buffer of %d bytes", cap(w.buf))
+		}
+		w.mu.Unlock()
+		w.close()
+		<-w.written
+	})
+}
+
+// discard is a transport that takes everything.
+type discard struct{ Frames }
+
+func (discard) WriteBatch([]byte) error { return nil }
+
+// TestNotify_Allocations: an update built by hand costs no more than one
+// allocation on its way to the transport.
+func TestNotify_Allocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	c := NewConn(discard{}, Options{})
+	go c.w.run()
+	got := testing.AllocsPerRun(2000, func() {
+		if err := c.Notify(t.Context(), "session/update", benchChunk); err != nil {
+			t.Error(err)
+		}
+	})
+	c.w.close()
+	<-c.w.written
+	if got > 1 {
+		t.Errorf("%.1f allocations", got)
 	}
 }

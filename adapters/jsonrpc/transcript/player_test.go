@@ -150,6 +150,35 @@ func TestPlay_TimePasses(t *testing.T) {
 	})
 }
 
+// TestPlay_Hold: while the client does not read, at most the frame that a Read
+// in progress takes arrives.
+func TestPlay_Hold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		during := 0
+		script := opening + `hold
+> session/prompt {"sessionId":"$sid","prompt":[{"type":"text","text":"hi"}]}
+after 1s
+release
+says "Hello again."
+< {}
+`
+		_, err := newWorld(t).play(t.Context(), script, func(o *Options) {
+			o.After = func(_ context.Context, d time.Duration) error { time.Sleep(d); return nil }
+			o.Monitor = func(f Frame) {
+				if f.Dir == ToClient && strings.Contains(string(f.Data), "Hello") || strings.Contains(string(f.Data), "again") {
+					if f.Time.Sub(start) < time.Second {
+						during++
+					}
+				}
+			}
+		})
+		if err != nil || during > 1 {
+			t.Errorf("%d frames arrived while the client did not read; %v", during, err)
+		}
+	})
+}
+
 func TestPlay_Failures(t *testing.T) {
 	prompt := func(text string) string {
 		return opening + `> session/prompt {"sessionId":"$sid","prompt":[{"type":"text","text":"` + text + `"}]}` + "\n"
