@@ -1,0 +1,210 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.uber.org/fx"
+
+	"github.com/berth-dev/berth/adapters/fs"
+	"github.com/berth-dev/berth/adapters/llm"
+	"github.com/berth-dev/berth/adapters/llm/offline"
+	"github.com/berth-dev/berth/adapters/llm/openai"
+	"github.com/berth-dev/berth/adapters/llm/scripted"
+	"github.com/berth-dev/berth/adapters/memory"
+	"github.com/berth-dev/berth/adapters/observe"
+	"github.com/berth-dev/berth/adapters/sqlite"
+	"github.com/berth-dev/berth/bootstrap/internal/config"
+	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/ports"
+)
+
+// given returns a constructor that hands out v if there is one, and make's
+// own result otherwise.
+func given[P comparable](v P, make any) any {
+	var none P
+	if v == none {
+		return make
+	}
+	return func() P { return v }
+}
+
+func newClock(o *options) ports.Clock { return o.clock }
+
+func newIDs(o *options) ports.IDs { return o.ids }
+
+// newObserver is the log: to standard error, or to the configured file.
+func newObserver(lc fx.Lifecycle, cfg *Config, o *options) (ports.Observer, error) {
+	out := o.logTo
+	if cfg.Log.File != "" {
+		if err := os.MkdirAll(filepath.Dir(cfg.Log.File), 0o700); err != nil {
+			return nil, fmt.Errorf("log file: %w", err)
+		}
+		f, err := os.OpenFile(cfg.Log.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("log file: %w", err)
+		}
+		lc.Append(fx.StopHook(f.Close))
+		out = f
+	}
+	l, err := observe.New(observe.Config{
+		Out: out, Level: cfg.LogLevel(o.daemon), JSON: cfg.Log.Format == "json", Secrets: cfg.SecretValues,
+	})
+	if err != nil {
+		return nil, err
+	}
+	lc.Append(fx.StopHook(l.Close))
+	for _, w := range cfg.Warnings {
+		l.Log().Warn().Msg(w)
+	}
+	return l, nil
+}
+
+func newAgentsPort(cfg *Config, o *options) ports.Agents {
+	return newAgents(cfg, o.model, func() domain.ModelRef {
+		p, _ := cfg.LookupProvider("ollama")
+		return findOllama(strings.TrimSuffix(p.BaseURL, "/v1"))
+	})
+}
+
+// newModels is every provider that is configured, and those that need no
+// configuration.
+func newModels(lc fx.Lifecycle, cfg *Config) (ports.Models, error) {
+	var list []llm.ProviderConfig
+	names := slices.Collect(maps.Keys(cfg.Providers))
+	for _, t := range config.ProviderTypes() {
+		if t.Implicit && !slices.Contains(names, t.Name) {
+			names = append(names, t.Name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		p, ok := cfg.LookupProvider(name)
+		if !ok {
+			continue
+		}
+		list = append(list, providerConfig(p))
+	}
+	models, err := llm.New(llm.Config{
+		Providers: list,
+		HTTP:      llm.HTTPConfig{Proxy: http.ProxyFromEnvironment, UserAgent: "berth/" + Version().Version},
+	}, map[string]llm.Opener{
+		"openai-chat": openai.Opener(),
+		"offline":     offline.Opener(),
+		"scripted":    scripted.Opener(),
+		"":            missing(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	lc.Append(fx.StopHook(models.Close))
+	return models, nil
+}
+
+// missing opens the provider types that configuration knows and this version
+// cannot talk to.
+func missing() llm.Opener {
+	return llm.Opener{Open: func(p llm.Provider, _ domain.ModelInfo) (ports.Model, error) {
+		return nil, domain.Errorf(domain.InvalidArgument,
+			"the type of provider %q is not available in this version; an openai-compatible one may do", p.Name)
+	}}
+}
+
+// providerConfig hands a provider's settings to the adapter. Secrets are
+// revealed when a request is made, not before.
+func providerConfig(p config.Provider) llm.ProviderConfig {
+	wire, err := p.Wire()
+	if err != nil {
+		wire = ""
+	}
+	out := llm.ProviderConfig{
+		Name: p.Name, Type: wire, BaseURL: p.BaseURL, Timeout: p.Timeout, MaxRetries: p.MaxRetries,
+		Models: make(map[string]llm.ModelFacts, len(p.Models)),
+	}
+	if p.Script != "" {
+		out.BaseURL = "file:" + p.Script
+	}
+	if p.APIKey.IsSet() || p.NeedsKey() {
+		out.APIKey = p.APIKey.Reveal
+	}
+	for id, m := range p.Models {
+		out.Models[id] = llm.ModelFacts{
+			ContextWindow: m.ContextWindow, MaxOutput: m.MaxOutputTokens,
+			InputPrice: m.InputPrice, OutputPrice: m.OutputPrice,
+		}
+	}
+	for _, t := range config.ProviderTypes() {
+		if t.Name == p.Type && t.KeyEnv != "" {
+			out.KeyHint = "set " + t.KeyEnv + " or providers." + p.Name + ".api_key"
+		}
+	}
+	return out
+}
+
+// newStore opens the configured store behind the start, or before it when the
+// operator requires it.
+func newStore(lc fx.Lifecycle, cfg *Config, obs ports.Observer, clock ports.Clock) (ports.Store, error) {
+	if cfg.Store.Driver == "memory" {
+		return memory.New(clock), nil
+	}
+	open := func() (ports.Store, error) {
+		if cfg.Store.Driver != "sqlite" {
+			return nil, domain.Errorf(domain.StoreUnavailable,
+				"store.driver %q is not available in this version; use sqlite or memory", cfg.Store.Driver)
+		}
+		if err := cfg.PrepareDataDir(); err != nil {
+			return nil, domain.WrapError(domain.StoreUnavailable, err, err.Error())
+		}
+		return sqlite.Open(context.Background(), sqlite.Config{Path: cfg.SessionStore(), Clock: clock, Observer: obs})
+	}
+	if cfg.Store.Required {
+		s, err := open()
+		if err != nil {
+			return nil, fmt.Errorf("store.required is set and %s", storeTrouble(err))
+		}
+		lc.Append(fx.StopHook(s.Close))
+		return s, nil
+	}
+	late := openLate(func() ports.Store {
+		s, err := open()
+		if err != nil {
+			obs.Observe(context.Background(), domain.Trouble{
+				Where: "sessions are not saved: " + storeTrouble(err), Err: err,
+			})
+			return memory.New(clock)
+		}
+		return s
+	})
+	lc.Append(fx.StopHook(late.Close))
+	return late, nil
+}
+
+// newDisk is the file system as sessions may see it.
+func newDisk(cfg *Config) (*fs.Disk, error) {
+	here, err := os.Getwd()
+	if err != nil {
+		here = string(filepath.Separator)
+	}
+	home, _ := os.UserHomeDir()
+	return fs.New(fs.Config{
+		ConfigDir: cfg.ConfigDir, DataDir: cfg.DataDir, ProcessDir: here, Home: home,
+		MaxPromptBlobs: cfg.ACP.MaxPromptBlobBytes,
+		PolicyFor: func(agent string) fs.Policy {
+			p := cfg.Profiles[cfg.Agents[agent].Profile]
+			return fs.Policy{Level: p.Level, AllowedRoots: p.AllowedRoots, Forbidden: p.ForbiddenPaths}
+		},
+	}), nil
+}
+
+func newTools(o *options, d *fs.Disk) []ports.ToolSource {
+	if o.tools != nil {
+		return o.tools
+	}
+	return []ports.ToolSource{fs.NewSource(d)}
+}

@@ -1,0 +1,76 @@
+package bootstrap
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/ports"
+)
+
+// Option replaces a part of an App.
+type Option func(*options)
+
+// options is what an App is made with. A nil port means the configured
+// adapter.
+type options struct {
+	observer ports.Observer
+	agents   ports.Agents
+	models   ports.Models
+	store    ports.Store
+	roots    ports.Roots
+	blobs    ports.Blobs
+	tools    []ports.ToolSource
+
+	clock  ports.Clock
+	ids    ports.IDs
+	model  domain.ModelRef // --model
+	logTo  io.Writer
+	daemon bool
+}
+
+func defaults() options {
+	return options{
+		clock: time.Now,
+		ids:   func() string { return uuid.NewString() },
+		logTo: os.Stderr,
+	}
+}
+
+// WithObserver replaces the log.
+func WithObserver(v ports.Observer) Option { return func(o *options) { o.observer = v } }
+
+// WithAgents replaces the configured agents.
+func WithAgents(v ports.Agents) Option { return func(o *options) { o.agents = v } }
+
+// WithModels replaces the configured providers.
+func WithModels(v ports.Models) Option { return func(o *options) { o.models = v } }
+
+// WithStore replaces the session store. The caller closes it.
+func WithStore(v ports.Store) Option { return func(o *options) { o.store = v } }
+
+// WithRoots replaces how directories are resolved.
+func WithRoots(v ports.Roots) Option { return func(o *options) { o.roots = v } }
+
+// WithBlobs replaces where blobs of prompts are kept.
+func WithBlobs(v ports.Blobs) Option { return func(o *options) { o.blobs = v } }
+
+// WithTools replaces the tools of sessions, save those of the engine itself.
+func WithTools(v ...ports.ToolSource) Option {
+	return func(o *options) { o.tools = append([]ports.ToolSource{}, v...) }
+}
+
+// WithClock replaces the clock that stamps records.
+func WithClock(v ports.Clock) Option { return func(o *options) { o.clock = v } }
+
+// WithIDs replaces how ids are made.
+func WithIDs(v ports.IDs) Option { return func(o *options) { o.ids = v } }
+
+// WithModel makes every agent use one model.
+func WithModel(v domain.ModelRef) Option { return func(o *options) { o.model = v } }
+
+// WithLog sends the log elsewhere than to standard error.
+func WithLog(v io.Writer) Option { return func(o *options) { o.logTo = v } }

@@ -1,0 +1,322 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/berth-dev/berth/adapters/acpclient"
+	"github.com/berth-dev/berth/bootstrap"
+)
+
+// Exit codes of "berth client -p" besides the common ones.
+const (
+	exitDenied    = 3
+	exitLimit     = 4
+	exitRefusal   = 5
+	exitCancelled = 130
+)
+
+// clientFlags are what "berth client" was told.
+type clientFlags struct {
+	prompt  string
+	policy  string
+	cwd     string
+	agent   string
+	model   string
+	session string
+	json    bool
+	verbose bool
+}
+
+// newClient is a debug client for any ACP agent.
+func newClient(c *common) *cobra.Command {
+	var f clientFlags
+	cmd := &cobra.Command{
+		Use:   "client [flags] [-- AGENT [ARGS...]]",
+		Short: "A client for any ACP agent: one prompt, or a conversation",
+		Long: `Starts an ACP agent ("berth acp" unless another is named after --), opens a
+session and shows what the agent sends. With -p it runs one prompt and ends;
+without, it reads prompts from the terminal.
+
+Exit codes of -p: 0 the turn ended, 1 failed, 2 usage, 3 a permission was denied,
+4 a limit was reached, 5 the model refused, 130 cancelled.`,
+		Example: `  berth client -p "read README.md"
+  berth client -p "write hello.txt: hi" --permission-policy all
+  berth client -p "hello" --json
+  berth client -p "hello" -- npx some-other-agent --acp`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains([]string{"ask", "reads", "all", "none"}, f.policy) {
+				return usage("--permission-policy %q is none of ask, reads, all, none", f.policy)
+			}
+			if dash := cmd.ArgsLenAtDash(); dash > 0 || dash < 0 && len(args) > 0 {
+				return usage("unexpected argument %q; the prompt goes after -p, the agent after --", args[0])
+			}
+			if cmd.Flags().Changed("prompt") && strings.TrimSpace(f.prompt) == "" {
+				return usage("-p wants a prompt")
+			}
+			return runClient(cmd, c, f, args)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&f.prompt, "prompt", "p", "", "run this one prompt and end")
+	fl.StringVar(&f.policy, "permission-policy", "ask", "ask, reads (allow what only reads), all, none; ask without a terminal is none")
+	fl.StringVar(&f.cwd, "cwd", "", "the session's directory (default: this one)")
+	fl.StringVar(&f.agent, "agent", "", "agent to use")
+	fl.StringVar(&f.model, "model", "", `model for "berth acp", as "provider/model"`)
+	fl.StringVar(&f.session, "session", "", "load this session instead of opening a new one")
+	fl.BoolVar(&f.json, "json", false, "print the agent's messages, one JSON object a line")
+	fl.BoolVar(&f.verbose, "verbose", false, "show the agent's log and the raw messages on standard error")
+	return cmd
+}
+
+// agentCommand is the agent to start: the one named after --, or this program.
+func agentCommand(c *common, f clientFlags, args []string) (acpclient.Command, error) {
+	if len(args) > 0 {
+		return acpclient.Command{Path: args[0], Args: args[1:]}, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return acpclient.Command{}, err
+	}
+	out := acpclient.Command{Path: self, Args: []string{"acp"}}
+	for _, flag := range [][2]string{{"--config-dir", c.configDir}, {"--data-dir", c.dataDir}, {"--model", f.model}} {
+		if flag[1] != "" {
+			out.Args = append(out.Args, flag[0], flag[1])
+		}
+	}
+	return out, nil
+}
+
+// client is one run of "berth client".
+type client struct {
+	flags  clientFlags
+	out    io.Writer
+	view   *view
+	stdin  *bufio.Reader
+	tty    bool
+	proc   *acpclient.Process
+	denied bool
+}
+
+func runClient(cmd *cobra.Command, c *common, f clientFlags, args []string) error {
+	cwd, err := filepath.Abs(f.cwd)
+	if err != nil {
+		return failed(err)
+	}
+	run := &client{
+		flags: f, out: cmd.OutOrStdout(), stdin: bufio.NewReader(os.Stdin), tty: term.IsTerminal(int(os.Stdin.Fd())),
+		view: newView(cmd.OutOrStdout()),
+	}
+	agent, err := agentCommand(c, f, args)
+	if err != nil {
+		return failed(err)
+	}
+	agent.Stderr = os.Stderr
+	agent.Tap = run.tap
+	run.proc, err = acpclient.Start(agent, acpclient.Info{Name: "berth-client", Title: "Berth client", Version: bootstrap.Version().Version},
+		acpclient.Handlers{Update: run.update, Permission: run.permit})
+	if err != nil {
+		return failed(err)
+	}
+	defer run.proc.Stop()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	id, err := run.open(ctx, cwd)
+	if err != nil {
+		return failed(err)
+	}
+	if f.prompt != "" {
+		return run.once(ctx, id)
+	}
+	return run.converse(id)
+}
+
+// tap prints raw messages for --json and --verbose.
+func (r *client) tap(dir byte, line []byte) {
+	if r.flags.json && dir == '<' {
+		fmt.Fprintf(r.out, "%s\n", line)
+	}
+	if r.flags.verbose {
+		fmt.Fprintf(os.Stderr, "%c %s\n", dir, line)
+	}
+}
+
+func (r *client) update(u acpclient.Update) {
+	if !r.flags.json {
+		r.view.update(u)
+	}
+}
+
+// open agrees on the protocol and opens or loads the session.
+func (r *client) open(ctx context.Context, cwd string) (string, error) {
+	info, err := r.proc.Initialize(ctx)
+	if err != nil {
+		return "", r.explain(err)
+	}
+	if info.ProtocolVersion != 1 {
+		return "", fmt.Errorf("the agent speaks protocol version %d; this client speaks 1", info.ProtocolVersion)
+	}
+	if r.flags.session != "" {
+		return r.flags.session, r.explain(r.proc.Load(ctx, r.flags.session, cwd))
+	}
+	var params map[string]any
+	if r.flags.agent != "" {
+		params = map[string]any{"_meta": map[string]any{"berth": map[string]any{"agent": r.flags.agent}}}
+	}
+	id, err := r.proc.NewSession(ctx, cwd, params)
+	return id, r.explain(err)
+}
+
+// explain replaces the error of a connection that ended by what that means.
+func (r *client) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	select {
+	case <-r.proc.Done():
+		return fmt.Errorf("the agent ended before it answered; its own messages are above (%w)", err)
+	default:
+		return err
+	}
+}
+
+// once runs the one prompt of -p and maps its end to an exit code.
+func (r *client) once(ctx context.Context, id string) error {
+	res, err := r.turn(ctx, id, r.flags.prompt)
+	switch {
+	case err != nil:
+		return failed(r.explain(err))
+	case res.StopReason == "cancelled":
+		return exitError{exitCancelled, errors.New("cancelled")}
+	case res.StopReason == "max_tokens", res.StopReason == "max_turn_requests":
+		return exitError{exitLimit, fmt.Errorf("the turn stopped at a limit: %s", res.StopReason)}
+	case res.StopReason == "refusal":
+		return exitError{exitRefusal, errors.New("the model refused")}
+	case r.denied:
+		return exitError{exitDenied, errors.New("a permission was denied")}
+	}
+	return nil
+}
+
+// turn runs one prompt; when ctx ends it cancels the turn and waits for its
+// answer.
+func (r *client) turn(ctx context.Context, id, text string) (acpclient.PromptResult, error) {
+	stop := r.proc.Interrupted(ctx, id)
+	defer stop()
+	res, err := r.proc.Prompt(context.WithoutCancel(ctx), id, text)
+	if !r.flags.json {
+		r.view.end()
+	}
+	return res, err
+}
+
+// converse reads prompts until the input ends. An interrupt cancels the
+// running turn, or ends the conversation when none runs.
+func (r *client) converse(id string) error {
+	r.view.note("session " + id + "; an empty line or Ctrl-D ends, Ctrl-C cancels a turn")
+	for {
+		if r.tty {
+			fmt.Fprint(r.out, "> ")
+		}
+		line, err := r.stdin.ReadString('\n')
+		line = strings.TrimSpace(line)
+		if line == "" {
+			if err != nil || r.tty {
+				return nil
+			}
+			continue
+		}
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		res, terr := r.turn(ctx, id, line)
+		stop()
+		switch {
+		case terr != nil:
+			r.view.note(r.explain(terr).Error())
+		case res.StopReason != "end_turn":
+			r.view.note("stopped: " + res.StopReason)
+		}
+		select {
+		case <-r.proc.Done():
+			return failed(errors.New("the agent has ended"))
+		default:
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// readKinds are the tool kinds that --permission-policy reads allows.
+var readKinds = [...]string{"read", "search", "think"}
+
+// permit answers a permission request by policy or by asking the person.
+func (r *client) permit(ctx context.Context, req acpclient.PermissionRequest) acpclient.Choice {
+	if !r.flags.json {
+		r.view.permission(req)
+	}
+	policy := r.flags.policy
+	if policy == "ask" && !r.tty {
+		policy = "none"
+	}
+	allow := policy == "all" || policy == "reads" && slices.Contains(readKinds[:], req.ToolCall.Kind)
+	if policy == "ask" {
+		return r.ask(ctx, req)
+	}
+	kind := "reject_once"
+	if allow {
+		kind = "allow_once"
+	}
+	return r.choose(req, kind)
+}
+
+// choose picks the offered option of a kind, or cancels when there is none.
+func (r *client) choose(req acpclient.PermissionRequest, kind string) acpclient.Choice {
+	for _, o := range req.Options {
+		if o.Kind == kind {
+			if strings.HasPrefix(kind, "reject") {
+				r.denied = true
+			}
+			if !r.flags.json {
+				r.view.note(o.Name)
+			}
+			return acpclient.Choice{OptionID: o.OptionID}
+		}
+	}
+	r.denied = true
+	return acpclient.Choice{}
+}
+
+// ask shows the options and reads a number.
+func (r *client) ask(ctx context.Context, req acpclient.PermissionRequest) acpclient.Choice {
+	for {
+		for i, o := range req.Options {
+			fmt.Fprintf(os.Stderr, "  %d) %s\n", i+1, o.Name)
+		}
+		fmt.Fprintf(os.Stderr, "choose 1-%d: ", len(req.Options))
+		line, err := r.stdin.ReadString('\n')
+		if err != nil || ctx.Err() != nil {
+			r.denied = true
+			return acpclient.Choice{}
+		}
+		var n int
+		if _, err := fmt.Sscanf(line, "%d", &n); err == nil && n >= 1 && n <= len(req.Options) {
+			o := req.Options[n-1]
+			if strings.HasPrefix(o.Kind, "reject") {
+				r.denied = true
+			}
+			return acpclient.Choice{OptionID: o.OptionID}
+		}
+		fmt.Fprintln(os.Stderr, "That is none of them.")
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/bootstrap"
+)
+
+// newConfig shows and edits the configuration.
+func newConfig(c *common) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Show, check and change the configuration",
+		Example: `  berth config list
+  berth config get acp.max_sessions
+  berth config set acp.max_sessions 20
+  berth config validate`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "path", Short: "Print where the configuration file is, or would be",
+			Example: "  berth config path", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return failed(bootstrap.ConfigPath(cmd.OutOrStdout(), c.options(nil), asJSON))
+			},
+		},
+		&cobra.Command{
+			Use: "list", Short: "Print every setting with its value and where it comes from",
+			Example: "  berth config list --json", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return failed(bootstrap.ConfigList(cmd.OutOrStdout(), c.options(nil), asJSON))
+			},
+		},
+		&cobra.Command{
+			Use: "get PATH", Short: "Print one setting, or all of a table",
+			Example: "  berth config get agents.default.model", Args: cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return failed(bootstrap.ConfigGet(cmd.OutOrStdout(), c.options(nil), args[0], asJSON))
+			},
+		},
+		&cobra.Command{
+			Use: "set PATH VALUE", Short: "Change one setting in the file, keeping its comments",
+			Example: "  berth config set acp.max_sessions 20", Args: cobra.ExactArgs(2),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				file, err := bootstrap.ConfigSet(c.options(nil), args[0], args[1])
+				if err != nil {
+					return failed(err)
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s is set\n", file, args[0])
+				return failed(err)
+			},
+		},
+		&cobra.Command{
+			Use: "validate", Short: "Check the configuration and say what is wrong with it",
+			Example: "  berth config validate", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return failed(bootstrap.ConfigValidate(cmd.OutOrStdout(), c.options(nil), asJSON))
+			},
+		},
+		&cobra.Command{
+			Use: "schema", Short: "Print the JSON schema of the file, for editors",
+			Example: "  berth config schema > berth.schema.json", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return failed(bootstrap.ConfigSchema(cmd.OutOrStdout()))
+			},
+		},
+	)
+	return cmd
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"golang.org/x/term"
+
+	"github.com/berth-dev/berth/adapters/acpclient"
+)
+
+// view shows a session's updates as a person reads them. Its methods may be
+// called from several goroutines.
+type view struct {
+	out   io.Writer
+	color bool
+
+	mu    sync.Mutex
+	open  string            // what the current line belongs to: "", "text", "thought"
+	title map[string]string // by tool call
+}
+
+func newView(out io.Writer) *view {
+	v := &view{out: out, title: map[string]string{}}
+	if f, ok := out.(*os.File); ok && os.Getenv("NO_COLOR") == "" {
+		v.color = term.IsTerminal(int(f.Fd()))
+	}
+	return v
+}
+
+// Styles of a terminal.
+const (
+	dim   = "2"
+	bold  = "1"
+	red   = "31"
+	green = "32"
+)
+
+func (v *view) paint(style, s string) string {
+	if !v.color || s == "" {
+		return s
+	}
+	return "\x1b[" + style + "m" + s + "\x1b[0m"
+}
+
+// plain makes text from an agent safe for a terminal: no control characters
+// but newline and tab.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// line ends what is being streamed and writes a line of its own.
+func (v *view) line(style, format string, args ...any) {
+	v.breakLine()
+	fmt.Fprintln(v.out, v.paint(style, plain(fmt.Sprintf(format, args...))))
+}
+
+func (v *view) breakLine() {
+	if v.open != "" {
+		fmt.Fprintln(v.out)
+		v.open = ""
+	}
+}
+
+func (v *view) stream(kind, style, text string) {
+	if v.open != kind {
+		v.breakLine()
+		v.open = kind
+	}
+	fmt.Fprint(v.out, v.paint(style, plain(text)))
+}
+
+// end closes the line a turn may have left open.
+func (v *view) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.breakLine()
+}
+
+// note writes a line of the client's own.
+func (v *view) note(s string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.line(dim, "· %s", s)
+}
+
+// update shows one update.
+func (v *view) update(u acpclient.Update) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch u.Kind {
+	case "agent_message_chunk":
+		v.stream("text", "", u.Text)
+	case "agent_thought_chunk":
+		v.stream("thought", dim, u.Text)
+	case "user_message_chunk":
+		v.line(bold, "> %s", u.Text)
+	case "tool_call":
+		v.title[u.ToolCallID] = u.Title
+		v.line(bold, "→ %s", u.Title)
+		v.contents(u.Content)
+	case "tool_call_update":
+		v.changed(u)
+	case "plan":
+		v.line(bold, "plan")
+		for _, e := range u.Entries {
+			mark := map[string]string{"completed": "x", "in_progress": "~"}[e.Status]
+			if mark == "" {
+				mark = " "
+			}
+			v.line("", "  [%s] %s", mark, e.Content)
+		}
+	case "notice":
+		v.line(bold, "! %s", strings.TrimSpace(u.Title+" "+u.Detail))
+	}
+}
+
+func (v *view) changed(u acpclient.Update) {
+	title := v.title[u.ToolCallID]
+	switch u.Status {
+	case "completed":
+		v.line(green, "✓ %s", title)
+	case "failed":
+		v.line(red, "✗ %s", title)
+	default:
+		return
+	}
+	for _, c := range u.Content {
+		if c.Type == "content" {
+			v.excerpt(c.Text())
+		}
+	}
+}
+
+// contents shows diffs and text of a tool call.
+func (v *view) contents(items []acpclient.ToolContent) {
+	for _, c := range items {
+		switch c.Type {
+		case "diff":
+			v.diff(c)
+		case "content":
+			v.excerpt(c.Text())
+		}
+	}
+}
+
+// excerptLines is how much of a tool's output is shown.
+const excerptLines = 8
+
+func (v *view) excerpt(text string) {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	for i, l := range lines {
+		if i == excerptLines {
+			v.line(dim, "  … %d more lines", len(lines)-i)
+			return
+		}
+		v.line(dim, "  %s", l)
+	}
+}
+
+// diff shows the lines that differ between the common beginning and end.
+func (v *view) diff(c acpclient.ToolContent) {
+	var before []string
+	if c.OldText != nil {
+		before = strings.Split(strings.TrimRight(*c.OldText, "\n"), "\n")
+	}
+	after := strings.Split(strings.TrimRight(c.NewText, "\n"), "\n")
+	head := 0
+	for head < len(before) && head < len(after) && before[head] == after[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(before)-head && tail < len(after)-head && before[len(before)-1-tail] == after[len(after)-1-tail] {
+		tail++
+	}
+	v.line(dim, "  %s", c.Path)
+	for _, l := range before[head : len(before)-tail] {
+		v.line(red, "  - %s", l)
+	}
+	for _, l := range after[head : len(after)-tail] {
+		v.line(green, "  + %s", l)
+	}
+}
+
+// permission shows what is asked.
+func (v *view) permission(req acpclient.PermissionRequest) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.line(bold, "? %s", req.ToolCall.Title)
+}
