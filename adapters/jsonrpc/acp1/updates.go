@@ -40,7 +40,7 @@ func (s *sessionUpdate) AppendJSON(dst []byte) []byte {
 }
 
 // visible reports whether a client that offers what info says is shown the
-// update, and how: a notice that matters becomes a message of the agent where
+// update, and how: a notice of an error becomes a message of the agent where
 // notices are unknown.
 func visible(u domain.Update, info domain.ClientInfo) (domain.Update, bool) {
 	switch u := u.(type) {
@@ -56,7 +56,7 @@ func visible(u domain.Update, info domain.ClientInfo) (domain.Update, bool) {
 			return u, false
 		case info.Notices:
 			return u, true
-		case u.Severity == "warning" || u.Severity == "error":
+		case u.Severity == "error":
 			return domain.AgentText{Text: noticeText(u)}, true
 		}
 		return u, false

@@ -38,6 +38,7 @@ type world struct {
 	prompts  []domain.Prompt
 	queries  []domain.SessionQuery
 	detached error
+	client   ports.Client // that asked for the newest session
 	counter  int
 }
 
@@ -71,9 +72,10 @@ func (w *world) params() Params {
 	return p
 }
 
-func (w *world) New(_ context.Context, _ ports.Client, n domain.NewSession) (domain.OpenedSession, error) {
+func (w *world) New(_ context.Context, c ports.Client, n domain.NewSession) (domain.OpenedSession, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.client = c
 	w.created = append(w.created, n)
 	if n.RequireExisting {
 		return domain.OpenedSession{}, domain.Errorf(domain.InvalidArgument, "no session has the key %q", n.Key)
