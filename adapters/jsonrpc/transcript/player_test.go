@@ -205,7 +205,9 @@ func TestPlay_Failures(t *testing.T) {
 		{"nothing comes", prompt("wait") + "< {}", 6, Unmet, "nothing came: context deadline exceeded", nil},
 		{"nothing comes for some", prompt("wait") + "any {\n< {}\n<! m\n}", 6, Unmet, "waiting for\n    line 7: < {}\n    line 8: <! m", nil},
 		{"none of any", prompt("hi") + "any {\n< {}\n<! m\n}", 6, Unmeetable, "no line of any wants it:\n    line 7: want a response, got a notification\n    line 8: want m, got session/update", nil},
-		{"not quiet", prompt("late") + "< {}\nquiet", 7, Unmeetable, "nothing should come here", nil},
+		{"not quiet", prompt("late") + "< {}\nafter 1s\nquiet", 8, Unmeetable, "nothing should come here", func(o *Options) {
+			o.After = func(_ context.Context, d time.Duration) error { time.Sleep(d); return nil }
+		}},
 		{"not quiet, seen later", prompt("late") + "< {}\nquiet", 7, Unmeetable, "nothing should come here", func(o *Options) {
 			o.Settle = func(context.Context) error { time.Sleep(time.Second); return nil }
 		}},
