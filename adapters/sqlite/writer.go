@@ -1,0 +1,356 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/jmoiron/sqlx"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/berth-dev/berth/adapters/sqlstore"
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// writer runs write transactions on the one connection that writes. Writers
+// that come while a transaction commits share the next one, and so one sync
+// of the disk: the first of them leads, takes whatever is queued once the
+// transaction has begun, runs it all, commits, and hands on to the next. No
+// goroutine exists for it; a writer alone never waits for anybody.
+type writer struct {
+	db   *sqlx.DB
+	path string
+	wait patience
+
+	mu      sync.Mutex
+	queue   []*job
+	leading bool // somebody leads, or was told to
+	closed  bool
+	idle    chan struct{} // closed when the last leader left a closed writer
+
+	link *link // used by the leader alone
+}
+
+// job is one transaction that somebody waits for.
+type job struct {
+	ctx      context.Context // ends with the caller's context or his patience
+	relaxed  bool            // may be lost with the power, unlike what others commit
+	fn       func(context.Context, sqlstore.Conn) error
+	wake     chan bool // true: lead. false: it is done
+	leader   bool      // was told to lead; guarded by writer.mu
+	err      error
+	panicked any
+}
+
+// write runs fn in a transaction. A relaxed one is visible to other processes
+// at once, as every transaction is, but is not worth a sync of its own.
+func (w *writer) write(ctx context.Context, relaxed bool, fn func(context.Context, sqlstore.Conn) error) error {
+	if ctx.Err() != nil {
+		return cancelled(ctx)
+	}
+	patient, cancel := context.WithTimeout(ctx, w.wait.duration())
+	defer cancel()
+	j := &job{ctx: patient, relaxed: relaxed, fn: fn, wake: make(chan bool, 1)}
+	lead, err := w.enter(j)
+	if err != nil {
+		return err
+	}
+	if lead || w.await(j) {
+		w.lead(j)
+	}
+	if j.panicked != nil {
+		panic(j.panicked) // where it belongs, not in the goroutine that led
+	}
+	return explain(ctx, w.path, w.wait, j.err)
+}
+
+// enter queues a job and tells whether its caller leads.
+func (w *writer) enter(j *job) (lead bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false, closedError()
+	}
+	w.queue = append(w.queue, j)
+	if w.leading {
+		return false, nil
+	}
+	w.leading, j.leader = true, true
+	return true, nil
+}
+
+// await waits until the job is done or its caller must lead. A job that
+// nobody has begun is withdrawn when its context ends; one that has begun is
+// waited for, so that an answer is always the truth.
+func (w *writer) await(j *job) (lead bool) {
+	select {
+	case lead = <-j.wake:
+		return lead
+	case <-j.ctx.Done():
+	}
+	if w.withdraw(j) {
+		j.err = j.ctx.Err()
+		return false
+	}
+	return <-j.wake
+}
+
+func (w *writer) withdraw(j *job) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.Index(w.queue, j)
+	if i < 0 || j.leader {
+		return false
+	}
+	w.queue = slices.Delete(w.queue, i, i+1)
+	return true
+}
+
+// lead begins a transaction, runs what is queued, commits and hands on.
+func (w *writer) lead(j *job) {
+	batch := []*job{j}
+	if j.err = w.begin(j); j.err == nil {
+		batch = w.take(j)
+		w.run(batch)
+	} else {
+		w.remove(j)
+	}
+	w.handOn()
+	for _, other := range batch {
+		if other != j {
+			other.wake <- false
+		}
+	}
+}
+
+// take removes the jobs of the next transaction from the queue, in order. A
+// relaxed leader leaves those who need a sync to the next.
+func (w *writer) take(leader *job) []*job {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	batch := make([]*job, 0, len(w.queue))
+	rest := w.queue[:0]
+	for _, j := range w.queue {
+		if j == leader || !leader.relaxed || j.relaxed {
+			batch = append(batch, j)
+		} else {
+			rest = append(rest, j)
+		}
+	}
+	clear(w.queue[len(rest):])
+	w.queue = rest
+	return batch
+}
+
+func (w *writer) remove(j *job) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if i := slices.Index(w.queue, j); i >= 0 {
+		w.queue = slices.Delete(w.queue, i, i+1)
+	}
+}
+
+// handOn makes the first of the queue the leader, if there is one.
+func (w *writer) handOn() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.queue) > 0 {
+		w.queue[0].leader = true
+		w.queue[0].wake <- true
+		return
+	}
+	w.leading = false
+	if w.closed {
+		close(w.idle)
+	}
+}
+
+// close lets what was queued finish and closes the connection.
+func (w *writer) close() error {
+	w.mu.Lock()
+	w.closed = true
+	busy := w.leading
+	w.mu.Unlock()
+	if busy {
+		<-w.idle
+	}
+	w.link.close()
+	return w.db.Close()
+}
+
+// begin starts a transaction for the leader, waiting for other processes as
+// long as he does.
+func (w *writer) begin(j *job) error {
+	err := w.wait.insist(j.ctx, func() error {
+		if j.ctx.Err() != nil {
+			return j.ctx.Err()
+		}
+		if w.link == nil {
+			l, err := openLink(j.ctx, w.db)
+			if err != nil {
+				return err
+			}
+			w.link = l
+		}
+		if err := w.link.relax(j.relaxed); err != nil {
+			return err
+		}
+		return w.link.exec(j.ctx, "BEGIN IMMEDIATE")
+	})
+	if err != nil && !busy(err) && j.ctx.Err() == nil && w.link != nil {
+		w.link.discard() // whatever it is, a new connection does not have it
+		w.link = nil
+	}
+	return err
+}
+
+// run executes the jobs in the transaction that has begun, and ends it.
+func (w *writer) run(batch []*job) {
+	if len(batch) == 1 {
+		batch[0].err = w.finish(w.call(batch[0]))
+		return
+	}
+	if w.together(batch) {
+		return
+	}
+	// One of them broke the transaction. It must not take the others along.
+	for _, j := range batch {
+		if j.err = w.begin(j); j.err == nil {
+			j.err = w.finish(w.call(j))
+		}
+	}
+}
+
+// together runs several jobs in one transaction, each behind a savepoint. It
+// reports false when the transaction broke and nothing of it happened.
+func (w *writer) together(batch []*job) bool {
+	ctx := context.Background()
+	for _, j := range batch {
+		j.err = w.link.exec(ctx, "SAVEPOINT job")
+		if j.err == nil {
+			j.err = w.call(j)
+		}
+		undo := error(nil)
+		if j.err != nil {
+			if !harmless(j.err) {
+				_ = w.finish(j.err)
+				return false
+			}
+			undo = w.link.exec(ctx, "ROLLBACK TO job")
+		}
+		if err := errors.Join(undo, w.link.exec(ctx, "RELEASE job")); err != nil {
+			_ = w.finish(err)
+			return false
+		}
+	}
+	if err := w.finish(nil); err != nil {
+		for _, j := range batch {
+			if j.err == nil {
+				j.err = err
+			}
+		}
+	}
+	return true
+}
+
+// call runs a job's function and keeps its panic for the job's caller.
+func (w *writer) call(j *job) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			j.panicked, err = p, errPanicked
+		}
+	}()
+	return j.fn(context.WithoutCancel(j.ctx), w.link)
+}
+
+// errPanicked is coded, so that the transaction goes on without the job.
+var errPanicked = domain.Errorf(domain.Conflict, "The function of a transaction panicked")
+
+// finish commits, or rolls back because of err. After an error of the disk
+// the connection is given up: what a failed sync left in its cache proves
+// nothing, and the next one reads what really is in the file.
+func (w *writer) finish(err error) error {
+	ctx := context.Background()
+	if err == nil {
+		if err = w.link.exec(ctx, "COMMIT"); err == nil {
+			return nil
+		}
+	}
+	if w.link.exec(ctx, "ROLLBACK") != nil || primary(err) == lib.SQLITE_IOERR {
+		w.link.discard()
+		w.link = nil
+	}
+	return err
+}
+
+// link is the connection that writes, with its statements.
+type link struct {
+	conn    *sqlx.Conn
+	stmts   map[string]*sqlx.Stmt
+	relaxed bool
+}
+
+func openLink(ctx context.Context, db *sqlx.DB) (*link, error) {
+	conn, err := db.Connx(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &link{conn: conn, stmts: make(map[string]*sqlx.Stmt)}, nil
+}
+
+// Stmt prepares a statement once.
+func (l *link) Stmt(ctx context.Context, query string) (*sqlx.Stmt, error) {
+	if st := l.stmts[query]; st != nil {
+		return st, nil
+	}
+	st, err := l.conn.PreparexContext(ctx, l.conn.Rebind(query))
+	if err == nil {
+		l.stmts[query] = st
+	}
+	return st, err
+}
+
+func (l *link) exec(ctx context.Context, query string) error {
+	st, err := l.Stmt(ctx, query)
+	if err != nil {
+		return err
+	}
+	_, err = st.ExecContext(ctx)
+	return err
+}
+
+// relax chooses whether the next commit syncs. In WAL mode both are safe
+// against a kill and neither can damage the file.
+func (l *link) relax(relaxed bool) error {
+	if l.relaxed == relaxed {
+		return nil
+	}
+	pragma := "PRAGMA synchronous = FULL"
+	if relaxed {
+		pragma = "PRAGMA synchronous = NORMAL"
+	}
+	// Not prepared: SQLite runs it while it compiles it.
+	if _, err := l.conn.ExecContext(context.Background(), pragma); err != nil {
+		return err
+	}
+	l.relaxed = relaxed
+	return nil
+}
+
+func (l *link) close() {
+	if l == nil {
+		return
+	}
+	for _, st := range l.stmts {
+		st.Close()
+	}
+	l.conn.Close()
+}
+
+// discard closes the connection itself instead of keeping it in the pool.
+func (l *link) discard() {
+	_ = l.conn.Raw(func(any) error { return driver.ErrBadConn })
+	l.conn.Close()
+}
