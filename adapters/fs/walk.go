@@ -1,0 +1,374 @@
+package fs
+
+import (
+	"errors"
+	iofs "io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+const (
+	maxLinks = 40     // symbolic links on one way
+	maxSteps = 16_384 // directories opened on one way
+)
+
+// walk is one way through the tree, from a root on. base is where names
+// begin; outside of every root that is the top of the file system, in which
+// case root is nil.
+type walk struct {
+	sp    *space
+	asked string // for messages
+
+	root  *root
+	base  string // canonical path of the start
+	start *dir   // the start, not ours to close
+	top   *dir   // ours: the top of the file system, when the walk is outside
+
+	cur   *dir     // where we are; start, or ours to close
+	names []string // from the start to cur
+	bans  []string // bans[i] holds in names[:i]; one longer than names
+
+	todo    []string // what is left to walk
+	name    string   // what is being walked
+	dirOnly bool     // the target must be a directory
+	links   int
+	steps   int
+}
+
+// walk follows a path from the root it names, or from the working directory.
+// errMoved means the tree changed meanwhile.
+func (sp *space) walk(path string) (*target, error) {
+	if err := checkSyntax(path); err != nil {
+		return nil, err
+	}
+	full, err := expandHome(path, sp.disk.conf.Home)
+	if err != nil {
+		return nil, err
+	}
+	w := &walk{sp: sp, asked: path}
+	defer w.release()
+	var t *target
+	if filepath.IsAbs(full) {
+		_, w.dirOnly = components(full)
+		t, err = w.jump(full, nil)
+	} else {
+		w.todo, w.dirOnly = components(full)
+		t, err = w.begin(&sp.roots[0], w.todo)
+	}
+	if t == nil && err == nil {
+		t, err = w.run()
+	}
+	if err != nil && w.ban() != "" {
+		// What lies in a forbidden directory is not told, not even its absence.
+		return w.end(join(w.base, append(append(slices.Clone(w.names), w.name), w.todo...)...)), nil
+	}
+	return t, err
+}
+
+// release closes what the walk still holds.
+func (w *walk) release() {
+	w.leave(nil)
+	if w.top != nil {
+		_ = w.top.close()
+		w.top = nil
+	}
+}
+
+// leave makes next the current directory and closes the one before.
+func (w *walk) leave(next *dir) {
+	if w.cur != nil && w.cur != w.start {
+		_ = w.cur.close()
+	}
+	w.cur = next
+}
+
+// begin starts over at a root.
+func (w *walk) begin(r *root, todo []string) (*target, error) {
+	if r.h == nil {
+		return nil, systemError(r.given, r.err)
+	}
+	w.leave(r.h.dir)
+	w.root, w.base, w.start = r, r.path, r.h.dir
+	w.names, w.bans, w.todo = nil, []string{r.ban}, todo
+	return nil, nil
+}
+
+// jump starts over at an absolute path, with rest to follow. It ends the walk
+// with a target when the path leads out and policy ends it there.
+func (w *walk) jump(path string, rest []string) (*target, error) {
+	if r, names, ok := w.sp.locate(path); ok {
+		return w.begin(r, append(slices.Clip(names), rest...))
+	}
+	names, _ := components(path)
+	names = append(slices.Clip(names), rest...)
+	if w.sp.pol.Level != domain.LevelFull {
+		return w.end(join(topOf(path), names...)), nil
+	}
+	if w.top == nil {
+		top, err := openTop(path)
+		if err != nil {
+			return nil, systemError(topOf(path), err)
+		}
+		w.top = top
+	}
+	w.leave(w.top)
+	w.root, w.base, w.start = nil, topOf(path), w.top
+	w.names, w.bans, w.todo = nil, []string{""}, names
+	return nil, nil
+}
+
+func topOf(path string) string {
+	return filepath.VolumeName(path) + string(filepath.Separator)
+}
+
+// end is a target that policy keeps us from looking at.
+func (w *walk) end(path string) *target {
+	path = filepath.Clean(path)
+	t := &target{path: path, show: path, ban: w.ban()}
+	if t.ban == "" {
+		t.ban = w.sp.guard.named(path)
+	}
+	if w.root == nil || w.ban() == "" {
+		t.outside = true
+		return t
+	}
+	t.root = w.root
+	if rest, in := below(w.root.path, path); in {
+		t.names, _ = components(rest)
+		t.show = join(w.root.given, t.names...)
+	}
+	return t
+}
+
+// ban is what forbids the directory we are in.
+func (w *walk) ban() string {
+	if len(w.bans) == 0 {
+		return ""
+	}
+	return w.bans[len(w.bans)-1]
+}
+
+// run takes the steps that are left.
+func (w *walk) run() (*target, error) {
+	for len(w.todo) > 0 {
+		name := w.todo[0]
+		w.name, w.todo = name, w.todo[1:]
+		if name == ".." {
+			if t, err := w.up(); t != nil || err != nil {
+				return t, err
+			}
+			continue
+		}
+		if t, err := w.step(name); t != nil || err != nil {
+			return t, err
+		}
+	}
+	return w.arrive("", info{}, true)
+}
+
+// step takes one name: into a directory, through a link, or to the target.
+func (w *walk) step(name string) (*target, error) {
+	last := len(w.todo) == 0
+	if !last {
+		sub, err := w.sub(name)
+		if err == nil {
+			return nil, w.enter(name, sub)
+		}
+		switch {
+		case errors.Is(err, iofs.ErrNotExist):
+			return w.absent(name)
+		case errors.Is(err, errIsLink):
+			return w.follow(name)
+		case errors.Is(err, errMoved):
+			return nil, errMoved
+		case errors.Is(err, errNotDir):
+			return nil, domain.Errorf(domain.InvalidArgument, "%s: %s is not a directory", brief(w.asked), brief(w.at(name)))
+		}
+		return nil, systemError(brief(w.at(name)), err)
+	}
+	i, err := w.cur.lstat(name)
+	switch {
+	case errors.Is(err, iofs.ErrNotExist):
+		return w.absent(name)
+	case err != nil:
+		return nil, systemError(brief(w.at(name)), err)
+	case i.mode&iofs.ModeSymlink != 0:
+		return w.follow(name)
+	case w.dirOnly && !i.mode.IsDir():
+		return nil, domain.Errorf(domain.InvalidArgument, "%s is not a directory, but the path ends as one", brief(w.at(name)))
+	}
+	return w.arrive(name, i, true)
+}
+
+// sub opens a directory below cur, within the budget.
+func (w *walk) sub(name string) (*dir, error) {
+	if w.steps++; w.steps > maxSteps {
+		return nil, domain.Errorf(domain.InvalidArgument, "the way there is too long")
+	}
+	return w.cur.sub(name)
+}
+
+// enter goes into a directory just opened.
+func (w *walk) enter(name string, sub *dir) error {
+	i, err := sub.stat()
+	if err != nil {
+		_ = sub.close()
+		return err
+	}
+	w.leave(sub)
+	w.names = append(w.names, name)
+	ban, own := w.sp.guard.object(i.id)
+	if ban == "" && !own {
+		ban = w.ban()
+	}
+	w.bans = append(w.bans, ban)
+	return nil
+}
+
+// up goes to the directory that holds cur. It walks the names again instead
+// of opening "..", which may lead elsewhere by now.
+func (w *walk) up() (*target, error) {
+	if len(w.names) == 0 {
+		if w.root == nil {
+			return nil, nil // above the top is the top
+		}
+		return w.jump(filepath.Dir(w.base), w.todo)
+	}
+	again := w.names[:len(w.names)-1]
+	w.leave(w.start)
+	w.names, w.bans = nil, w.bans[:1]
+	for _, name := range again {
+		sub, err := w.sub(name)
+		if errors.Is(err, errIsLink) || errors.Is(err, errNotDir) || errors.Is(err, iofs.ErrNotExist) {
+			err = errMoved // it was a directory a moment ago
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := w.enter(name, sub); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// follow puts the text of a link in the place of its name.
+func (w *walk) follow(name string) (*target, error) {
+	if w.links++; w.links > maxLinks {
+		return nil, domain.Errorf(domain.InvalidArgument, "%s leads through more than %d symbolic links; they may form a loop", brief(w.asked), maxLinks)
+	}
+	text, err := w.cur.readlink(name)
+	if errors.Is(err, iofs.ErrNotExist) {
+		err = errMoved
+	}
+	if err != nil {
+		return nil, err
+	}
+	names, dirOnly := components(text)
+	if len(w.todo) == 0 && dirOnly {
+		w.dirOnly = true
+	}
+	if filepath.IsAbs(text) {
+		return w.jump(text, w.todo)
+	}
+	w.todo = append(slices.Clip(names), w.todo...)
+	return nil, nil
+}
+
+// absent is a target that does not exist: name is the first missing part.
+func (w *walk) absent(name string) (*target, error) {
+	if slices.Contains(w.todo, "..") {
+		return nil, domain.Errorf(domain.NotFound, "%s does not exist", brief(w.at(name)))
+	}
+	return w.arrive(name, info{}, false)
+}
+
+// at names something in cur for a message.
+func (w *walk) at(name string) string {
+	if w.root != nil {
+		return join(w.root.given, append(slices.Clone(w.names), name)...)
+	}
+	return join(w.base, append(slices.Clone(w.names), name)...)
+}
+
+// arrive makes the target: name in cur, or cur itself when name is empty.
+func (w *walk) arrive(name string, i info, found bool) (*target, error) {
+	names := slices.Clone(w.names)
+	if name != "" {
+		names = append(names, name)
+	}
+	names = append(names, w.todo...)
+	t := &target{name: name, found: found, info: i, root: w.root, names: names, path: join(w.base, names...), outside: w.root == nil}
+	if w.root == nil {
+		// A way outside that came back in starts over from the root.
+		if r, rest, ok := w.sp.locate(t.path); ok {
+			if again, err := w.begin(r, rest); again != nil || err != nil {
+				return again, err
+			}
+			return w.run()
+		}
+	}
+	t.show = t.path
+	if w.root != nil {
+		t.show = join(w.root.given, names...)
+	}
+	if len(w.todo) > 0 {
+		t.missing = append([]string{name}, w.todo[:len(w.todo)-1]...)
+		t.name = w.todo[len(w.todo)-1]
+	}
+	if t.ban = w.banOf(t); t.ban != "" {
+		return t, nil
+	}
+	if !found && w.dirOnly {
+		return nil, domain.Errorf(domain.NotFound, "%s does not exist", brief(t.show))
+	}
+	return t, w.hand(t)
+}
+
+// banOf decides whether the target is forbidden: by a directory on the way,
+// by what it is itself, or by its name alone when it does not exist yet.
+func (w *walk) banOf(t *target) string {
+	ban := w.ban()
+	if t.found && t.name != "" {
+		b, own := w.sp.guard.object(t.info.id)
+		switch {
+		case own:
+			return ""
+		case b != "":
+			return b
+		}
+	}
+	if ban == "" {
+		ban = w.sp.guard.named(t.path)
+	}
+	return ban
+}
+
+// hand gives the current directory to the target.
+func (w *walk) hand(t *target) error {
+	if w.cur == w.start {
+		d, err := w.start.again()
+		if err != nil {
+			return err
+		}
+		t.dir = d
+		return nil
+	}
+	t.dir, w.cur = w.cur, nil
+	return nil
+}
+
+// printable shortens and quotes a name that would disturb a line of text.
+func printable(name string) string {
+	clean := strings.ToValidUTF8(name, "\uFFFD")
+	if clean == name && !strings.ContainsFunc(name, func(r rune) bool {
+		return r < 0x20 || r == 0x7F || ignorable(r) || r == '\u2028' || r == '\u2029' || (r >= 0x80 && r < 0xA0)
+	}) {
+		return name
+	}
+	return strconv.Quote(name)
+}
