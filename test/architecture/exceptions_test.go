@@ -14,10 +14,12 @@ type exceptions struct {
 func allowed() exceptions {
 	return exceptions{
 		goroutines: map[string]string{
+			"core/ports/porttest/client.go":      "background runs one call of the client under test; its only receiver waits for what it returns",
 			"core/ports/porttest/tb.go":          "a case under Recorder may call Fatalf, which ends its goroutine; run waits for it",
 			"adapters/llm/exchange.go":           "the watch's timer, created stopped, cancels the exchange it belongs to and ends with it",
 			"adapters/observe/observe.go":        "Close lets a log that nobody reads keep one goroutine instead of the process; it waits for a bounded time",
 			"bootstrap/store.go":                 "openLate opens the store behind initialize; the goroutine ends when open returns and Close joins it",
+			"core/services/sessions/chores.go":   "what the service frees or waits for behind its answers; each is bounded, Shutdown joins them",
 			"core/services/sessions/registry.go": "the idle timer of a slot; armed, reset and stopped with the slot's state, and setAside asks that state again",
 		},
 		globals: map[string]string{},
