@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Entry is a record in its place in a session's journal.
 type Entry struct {
@@ -126,3 +129,14 @@ func (TitleSet) isRecord()        {}
 func (ClientEvent) isRecord()     {}
 func (TurnFinished) isRecord()    {}
 func (Unknown) isRecord()         {}
+
+// Text returns the answer in a reply: its parts without thoughts, joined.
+func (r AssistantSaid) Text() string {
+	var b strings.Builder
+	for _, p := range r.Parts {
+		if !p.Thought {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}

@@ -26,12 +26,12 @@ func (s *Service) choose(req domain.NewSession) (domain.Agent, error) {
 		alias, where = s.p.Agents.Default(), "acp.default_agent"
 	}
 	if alias == "" {
-		only, ok := s.only()
-		if !ok {
+		all := s.p.Agents.All()
+		if len(all) != 1 {
 			return domain.Agent{}, domain.Errorf(domain.InvalidArgument,
-				"Several agents are configured (%s); name one in agentAlias or set acp.default_agent", s.aliases())
+				"The agents %s are configured; name one in agentAlias or set acp.default_agent", s.aliases())
 		}
-		return only, nil
+		alias, where = all[0].Alias, "the configuration"
 	}
 	return s.enabled(alias, where)
 }
@@ -62,8 +62,8 @@ func (s *Service) enabled(alias, where string) (domain.Agent, error) {
 	return a, nil
 }
 
-// only returns the single configured agent, if it is enabled.
-func (s *Service) only() (domain.Agent, bool) {
+// onlyEnabled returns the single agent that is enabled.
+func (s *Service) onlyEnabled() (domain.Agent, bool) {
 	var found []domain.Agent
 	for _, a := range s.p.Agents.All() {
 		if a.Enabled {
@@ -96,7 +96,7 @@ func (s *Service) owner(alias string) (domain.Agent, error) {
 	if def := s.p.Agents.Default(); def != "" {
 		return s.enabled(def, "acp.default_agent")
 	}
-	if only, ok := s.only(); ok {
+	if only, ok := s.onlyEnabled(); ok {
 		return only, nil
 	}
 	return domain.Agent{}, domain.Errorf(domain.InvalidArgument,

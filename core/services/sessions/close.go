@@ -29,38 +29,29 @@ func (s *Service) end(c ports.Client, id domain.SessionID, cause error, how stri
 		return nil, domain.NoSession(id)
 	}
 	s.shut(sl, cause, how)
-	return func(ctx context.Context) error {
-		select {
-		case <-sl.empty:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		s.release(ctx, sl)
-		return nil
-	}, nil
+	return func(ctx context.Context) error { return s.drain(ctx, sl) }, nil
 }
 
-// shut makes a slot take no more prompts and cancels what runs, with the
-// registry's mutex held.
-func (s *Service) shut(sl *slot, cause error, how string) {
-	if sl.state != closing {
-		wasReady := sl.state == ready
-		sl.state, sl.how, sl.empty = closing, how, make(chan struct{})
-		sl.stopIdle()
-		if wasReady && len(sl.queue) == 0 {
-			sl.closeEmpty()
-		}
+// drain waits for the last turn of a closing slot and releases it. When the
+// context ends first, the last turn does.
+func (s *Service) drain(ctx context.Context, sl *slot) error {
+	if err := waitFor(ctx, sl.empty); err != nil {
+		s.reg.mu.Lock()
+		s.leave(sl)
+		s.reg.mu.Unlock()
+		return err
 	}
-	if cause != nil {
-		sl.cancelAll(cause)
-	}
+	s.release(ctx, sl)
+	return nil
 }
 
-func (sl *slot) closeEmpty() {
-	select {
-	case <-sl.empty:
-	default:
-		close(sl.empty)
+// leave lets a closing slot be released by its last turn; if that has ended
+// already, on a goroutine of the service. The caller holds the registry's
+// mutex.
+func (s *Service) leave(sl *slot) {
+	sl.abandoned = true
+	if sl.isDrained() {
+		s.chores.do(func() { s.release(context.Background(), sl) })
 	}
 }
 
@@ -68,173 +59,74 @@ func (sl *slot) closeEmpty() {
 // that hangs.
 const releaseLimit = time.Second
 
-// release frees a drained slot, once.
+// release frees a drained slot, once. A second call waits for the first one,
+// as long as its context lasts.
 func (s *Service) release(ctx context.Context, sl *slot) {
-	sl.once.Do(func() {
-		freeing, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
-		defer cancel()
-		sl.live.gone.Store(true)
-		sl.live.unload(freeing)
-		sl.live.att.detach()
-		s.reg.mu.Lock()
-		if s.reg.slots[sl.id] == sl {
-			delete(s.reg.slots, sl.id)
-		}
+	s.reg.mu.Lock()
+	if sl.freed != nil {
+		freed := sl.freed
 		s.reg.mu.Unlock()
-		s.p.Observer.Observe(ctx, domain.SessionReleased{Session: sl.id, How: sl.how})
-	})
+		_ = waitFor(ctx, freed)
+		return
+	}
+	sl.freed = make(chan struct{})
+	s.reg.mu.Unlock()
+	defer close(sl.freed)
+	s.free(ctx, sl)
+	s.reg.mu.Lock()
+	sl.released = true
+	if !sl.kept {
+		s.forgetLocked(sl)
+	}
+	known, how := sl.known, sl.how
+	s.reg.mu.Unlock()
+	if known {
+		s.p.Observer.Observe(ctx, domain.SessionReleased{Session: sl.id, How: how})
+	}
+}
+
+// free gives up what a slot's session holds. What a hanging tool still uses
+// goes when that ends.
+func (s *Service) free(ctx context.Context, sl *slot) {
+	freeing, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
+	defer cancel()
+	sl.live.gone.Store(true)
+	sl.live.unload(freeing)
+	sl.live.att.detach()
 }
 
 // Detach ends what a gone client had: its turns are cancelled with the cause,
-// and each of its sessions is freed when its last turn has ended.
+// and each of its sessions is freed when its last turn has ended. It does not
+// block. What the client still has in flight may open a session afterwards,
+// so Detach is to be called again when its last call was answered.
 func (s *Service) Detach(c ports.Client, cause error) {
-	var drained []*slot
 	s.reg.mu.Lock()
+	defer s.reg.mu.Unlock()
 	for _, sl := range s.reg.slots {
-		if sl.client != c {
-			continue
+		if sl.client == c {
+			s.shut(sl, cause, "disconnect")
+			s.leave(sl)
 		}
-		s.shut(sl, cause, "disconnect")
-		sl.abandoned = true
-		select {
-		case <-sl.empty:
-			drained = append(drained, sl)
-		default:
-		}
-	}
-	s.reg.mu.Unlock()
-	for _, sl := range drained {
-		s.release(context.Background(), sl)
 	}
 }
 
 // Shutdown takes no more work, cancels every turn, and returns when all
-// sessions are free or the context ends.
+// sessions are free and what turns left running was waited for, or with the
+// context's cause.
 func (s *Service) Shutdown(ctx context.Context, cause error) error {
 	s.reg.mu.Lock()
 	s.reg.ended = true
 	var all []*slot
 	for _, sl := range s.reg.slots {
 		s.shut(sl, cause, "shutdown")
+		s.leave(sl)
 		all = append(all, sl)
 	}
 	s.reg.mu.Unlock()
 	for _, sl := range all {
-		select {
-		case <-sl.empty:
-			s.release(ctx, sl)
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := waitFor(ctx, sl.empty); err != nil {
+			return err
 		}
 	}
-	return nil
-}
-
-// Delete closes the session if it is active on c and removes it, its journal
-// and the uploads that no other session names.
-func (s *Service) Delete(c ports.Client, id domain.SessionID) (func(context.Context) error, error) {
-	if !id.Valid() {
-		return nil, domain.NoSession(id)
-	}
-	s.reg.mu.Lock()
-	sl := s.reg.slots[id]
-	s.reg.mu.Unlock()
-	var ended func(context.Context) error
-	if sl != nil {
-		if sl.client != c {
-			return nil, domain.Errorf(domain.SessionActive,
-				"Session %s is in use by another client of this agent", id).With("sessionId", string(id))
-		}
-		var err error
-		if ended, err = s.end(c, id, domain.SessionClosed, "delete"); err != nil {
-			return nil, err
-		}
-	}
-	return func(ctx context.Context) error {
-		if ended != nil {
-			if err := ended(ctx); err != nil {
-				return err
-			}
-		}
-		return s.remove(ctx, id)
-	}, nil
-}
-
-func (s *Service) remove(ctx context.Context, id domain.SessionID) error {
-	row, err := s.p.Sessions.Load(ctx, id)
-	if err != nil {
-		return err
-	}
-	if err := s.p.Leases.Acquire(ctx, id); err != nil {
-		return err
-	}
-	uploads, err := s.uploads(ctx, row)
-	if err == nil && len(uploads) > 0 {
-		uploads, err = s.unshared(ctx, row, uploads)
-	}
-	if err != nil {
-		_ = s.p.Leases.Release(context.WithoutCancel(ctx), id)
-		return err
-	}
-	if err := s.p.Sessions.Delete(ctx, id); err != nil {
-		return err
-	}
-	_ = s.p.Leases.Release(context.WithoutCancel(ctx), id)
-	var list []domain.Attachment
-	for _, a := range uploads {
-		list = append(list, a)
-	}
-	if err := s.p.Blobs.Remove(ctx, row, list); err != nil {
-		s.trouble(ctx, id, "sessions: remove uploads", err)
-	}
-	return nil
-}
-
-// uploads returns the files a session's journal names, by path.
-func (s *Service) uploads(ctx context.Context, row domain.Session) (map[string]domain.Attachment, error) {
-	found := make(map[string]domain.Attachment)
-	for entry, err := range s.p.Journal.Records(ctx, row.ID, 0) {
-		if err != nil {
-			return nil, err
-		}
-		said, ok := entry.Record.(domain.UserSaid)
-		if !ok {
-			continue
-		}
-		for _, b := range said.Blocks {
-			if a, ok := b.(domain.Attachment); ok {
-				found[a.Path] = a
-			}
-		}
-	}
-	return found, nil
-}
-
-// unshared leaves out the uploads that another session of the same directory
-// names.
-func (s *Service) unshared(ctx context.Context, row domain.Session, uploads map[string]domain.Attachment) (map[string]domain.Attachment, error) {
-	q := domain.SessionQuery{Cwd: row.Cwd, All: true, Limit: 200}
-	for len(uploads) > 0 {
-		page, err := s.p.Sessions.List(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		for _, other := range page.Sessions {
-			if other.ID == row.ID {
-				continue
-			}
-			theirs, err := s.uploads(ctx, other)
-			if err != nil {
-				return nil, err
-			}
-			for path := range theirs {
-				delete(uploads, path)
-			}
-		}
-		if page.Next == nil {
-			break
-		}
-		q.After = page.Next
-	}
-	return uploads, nil
+	return s.chores.wait(ctx)
 }

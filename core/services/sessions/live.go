@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -18,16 +17,23 @@ type Live struct {
 	svc *Service
 	att *Attachment
 
-	// lock guards the rest. It is a channel so that waiting for it ends with
-	// a context, also when the store hangs.
-	lock  chan struct{}
-	row   domain.Session
-	conv  *domain.Conversation // nil when set aside
-	tools []ports.Toolset
+	// lock guards the rest. It is held over calls of the store.
+	lock   lock
+	row    domain.Session
+	conv   *domain.Conversation // nil when set aside
+	tools  []ports.Toolset
+	leased bool
+	// doubtful means an append failed, so that nobody knows what the journal
+	// holds: it is read again before the next turn.
+	doubtful bool
 
 	users  atomic.Int32 // turns that hold it in memory; raised only under the lock
 	loaded atomic.Bool  // conv != nil, readable without the lock
 	gone   atomic.Bool  // released: nothing brings it back
+}
+
+func newLive(s *Service, id domain.SessionID, c ports.Client) *Live {
+	return &Live{id: id, svc: s, lock: newLock(), att: newAttachment(c)}
 }
 
 // ID returns the session's id.
@@ -36,54 +42,41 @@ func (l *Live) ID() domain.SessionID { return l.id }
 // Client returns the session's attachment.
 func (l *Live) Client() ports.Client { return l.att }
 
-func (l *Live) held() bool { return l.loaded.Load() }
-
-func (l *Live) acquire(ctx context.Context) error {
-	select {
-	case l.lock <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case l.lock <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (l *Live) unlock() { <-l.lock }
+func (l *Live) inMemory() bool { return l.loaded.Load() }
 
 // View is what a turn needs to know of its session when it starts.
 type View struct {
 	Session domain.Session
 	Agent   domain.Agent
 	Tools   []ports.Tool
-	Turns   int // turns begun before
-	Title   string
+	Turns   int          // turns begun before
+	Total   domain.Usage // of all requests before
 }
 
-// Hold brings the session into memory if it was set aside and keeps it there
+// Hold brings the session into memory if it was set aside, closes in the
+// journal what an earlier turn left open, and keeps the session in memory
 // until Drop.
 func (l *Live) Hold(ctx context.Context) (View, error) {
-	if err := l.acquire(ctx); err != nil {
+	if err := l.lock.acquire(ctx); err != nil {
 		return View{}, err
 	}
-	defer l.unlock()
-	if l.conv == nil {
-		if err := l.restore(ctx); err != nil {
-			return View{}, err
-		}
+	defer l.lock.release()
+	if err := l.ready(ctx); err != nil {
+		return View{}, err
+	}
+	if err := l.append(ctx, l.conv, l.conv.Settle()...); err != nil {
+		return View{}, err
 	}
 	agent, err := l.svc.owner(l.row.Agent)
 	if err != nil {
 		return View{}, err
 	}
-	l.users.Add(1)
-	v := View{Session: l.row, Agent: agent, Turns: l.conv.Turns(), Title: l.row.Title}
+	v := View{Session: l.row, Agent: agent, Turns: l.conv.Turns()}
+	_, _, v.Total = l.conv.Usage()
 	for _, set := range l.tools {
 		v.Tools = append(v.Tools, set.Tools()...)
 	}
+	l.users.Add(1)
 	return v, nil
 }
 
@@ -98,107 +91,43 @@ func (l *Live) Drop() {
 	l.unload(ctx)
 }
 
-// restore reads a session back that was set aside.
-func (l *Live) restore(ctx context.Context) error {
-	if err := l.svc.p.Leases.Acquire(ctx, l.id); err != nil {
+// Append journals records and folds them in, unless allowed (if not nil)
+// returns an error; no other append can come between its answer and the
+// records. The context bounds waiting for the store as well.
+func (l *Live) Append(ctx context.Context, allowed func() error, recs ...domain.Record) error {
+	if err := l.lock.acquire(ctx); err != nil {
 		return err
 	}
-	row, err := l.svc.p.Sessions.Load(ctx, l.id)
-	if err != nil {
-		return err
-	}
-	l.row = row
-	conv, err := l.read(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if err := l.enter(ctx, row, conv); err != nil {
-		return err
-	}
-	l.svc.p.Observer.Observe(ctx, domain.SessionOpened{Session: l.id, How: "restore"})
-	return nil
-}
-
-// read folds the journal into a conversation, showing each entry to see (if
-// not nil) on the way, and closes a turn that was interrupted.
-func (l *Live) read(ctx context.Context, see func(domain.Record) error) (*domain.Conversation, error) {
-	conv := domain.NewConversation(l.row.Start)
-	for entry, err := range l.svc.p.Journal.Records(ctx, l.id, l.row.Start) {
-		if err != nil {
-			return nil, err
-		}
-		conv.Add(entry)
-		if see != nil {
-			if err := see(entry.Record); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for _, rec := range conv.Settle() {
-		if err := l.append(ctx, conv, rec); err != nil {
-			return nil, err
-		}
-		if see != nil {
-			if err := see(rec); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return conv, nil
-}
-
-// enter opens the tools and makes the session usable.
-func (l *Live) enter(ctx context.Context, row domain.Session, conv *domain.Conversation) error {
-	var sets []ports.Toolset
-	for _, source := range l.svc.p.Tools {
-		set, err := source.Open(ctx, row, l.att)
-		if err != nil {
-			closeAll(sets)
+	defer l.lock.release()
+	if allowed != nil {
+		if err := allowed(); err != nil {
 			return err
 		}
-		sets = append(sets, set)
 	}
-	closeAll(l.tools)
-	l.row, l.conv, l.tools = row, conv, sets
-	l.loaded.Store(true)
-	return nil
-}
-
-func closeAll(sets []ports.Toolset) error {
-	var first error
-	for _, set := range sets {
-		if err := set.Close(); err != nil && first == nil {
-			first = err
-		}
-	}
-	return first
-}
-
-// Append journals records and folds them in. The context bounds waiting for
-// the store as well.
-func (l *Live) Append(ctx context.Context, recs ...domain.Record) error {
-	return l.AppendIf(ctx, func() error { return nil }, recs...)
-}
-
-// AppendIf is Append that first asks allowed, when no other append can come
-// between the answer and the records.
-func (l *Live) AppendIf(ctx context.Context, allowed func() error, recs ...domain.Record) error {
-	if err := l.acquire(ctx); err != nil {
-		return err
-	}
-	defer l.unlock()
-	if err := allowed(); err != nil {
-		return err
-	}
-	if l.gone.Load() && l.conv == nil {
-		return domain.SessionClosed
-	}
-	if l.conv == nil {
-		if err := l.restore(ctx); err != nil {
+	if l.conv == nil || l.gone.Load() || (l.doubtful && l.users.Load() == 0) {
+		if err := l.ready(ctx); err != nil {
 			return err
 		}
 	}
 	return l.append(ctx, l.conv, recs...)
+}
+
+// End journals the end of a turn whose work was given up: what closing makes
+// of the calls that began and did not end. It does nothing when the turn has
+// an end already or never began.
+func (l *Live) End(ctx context.Context, turn domain.TurnID, closing func(calls []domain.CallID) []domain.Record) error {
+	if err := l.lock.acquire(ctx); err != nil {
+		return err
+	}
+	defer l.lock.release()
+	if l.conv == nil || l.gone.Load() {
+		return nil // whoever reads the journal next closes it
+	}
+	open, calls := l.conv.Open()
+	if open != turn {
+		return nil
+	}
+	return l.append(ctx, l.conv, closing(calls)...)
 }
 
 func (l *Live) append(ctx context.Context, conv *domain.Conversation, recs ...domain.Record) error {
@@ -207,6 +136,7 @@ func (l *Live) append(ctx context.Context, conv *domain.Conversation, recs ...do
 	}
 	pos, err := l.svc.p.Journal.Append(ctx, l.id, conv.Seq(), recs...)
 	if err != nil {
+		l.doubtful = true
 		return err
 	}
 	at := l.svc.p.Clock()
@@ -220,56 +150,20 @@ func (l *Live) append(ctx context.Context, conv *domain.Conversation, recs ...do
 	return nil
 }
 
-// Messages returns the conversation for a model.
+// Messages returns the conversation for a model. The session must be held.
 func (l *Live) Messages(ctx context.Context) ([]domain.ModelMessage, error) {
-	if err := l.acquire(ctx); err != nil {
+	if err := l.lock.acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer l.unlock()
+	defer l.lock.release()
 	return l.conv.Messages(), nil
 }
 
-// Rules returns the remembered permission rules.
+// Rules returns the remembered permission rules. The session must be held.
 func (l *Live) Rules(ctx context.Context) ([]domain.Rule, error) {
-	if err := l.acquire(ctx); err != nil {
+	if err := l.lock.acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer l.unlock()
+	defer l.lock.release()
 	return l.conv.Rules(), nil
-}
-
-// Total returns the tokens of all requests of the session.
-func (l *Live) Total(ctx context.Context) (domain.Usage, error) {
-	if err := l.acquire(ctx); err != nil {
-		return domain.Usage{}, err
-	}
-	defer l.unlock()
-	_, _, total := l.conv.Usage()
-	return total, nil
-}
-
-// unload sets the session aside unless a turn holds it. It reports whether it
-// did.
-func (l *Live) unload(ctx context.Context) bool {
-	if l.acquire(ctx) != nil {
-		return false
-	}
-	defer l.unlock()
-	if l.users.Load() > 0 || l.conv == nil {
-		return false
-	}
-	if err := closeAll(l.tools); err != nil {
-		l.svc.trouble(ctx, l.id, "sessions: close tools", err)
-	}
-	l.conv, l.tools = nil, nil
-	l.loaded.Store(false)
-	if err := l.svc.p.Leases.Release(ctx, l.id); err != nil {
-		l.svc.trouble(ctx, l.id, "sessions: release lease", err)
-	}
-	return true
-}
-
-// sameRoots reports whether two rows name the same directories.
-func sameRoots(a, b domain.Session) bool {
-	return a.Cwd == b.Cwd && a.CwdGiven == b.CwdGiven && a.Workspace == b.Workspace && slices.Equal(a.Additional, b.Additional)
 }

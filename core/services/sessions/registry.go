@@ -9,7 +9,8 @@ import (
 	"github.com/berth-dev/berth/core/ports"
 )
 
-// state is where a slot stands.
+// state is where a slot stands. A ready slot is idle while its queue is empty
+// and busy otherwise.
 type state int
 
 const (
@@ -25,14 +26,20 @@ type slot struct {
 	client ports.Client
 	live   *Live
 	state  state
-	queue  []*Ticket     // admitted turns in order; the first one runs
-	stray  chan struct{} // closed when what outlived an abandoned turn has ended; nil when nothing did
-	empty  chan struct{} // closed when the queue has drained while closing
+	opened chan struct{}   // closed when it is no longer opening
+	queue  []*Ticket       // admitted turns in order; the first one runs
+	stray  <-chan struct{} // closed when what an abandoned turn left running needs no more waiting for; nil when nothing did
+	empty  chan struct{}   // made when closing begins, closed when the queue has drained
 	idle   *time.Timer
 	how    string // why it is closing, for the observer
 	// abandoned means nobody waits for empty: the last turn releases the slot.
 	abandoned bool
-	once      sync.Once
+	known     bool // its opening was observed
+	// kept means the slot keeps its place after its release, until the session
+	// is deleted.
+	kept     bool
+	released bool
+	freed    chan struct{} // made when its release begins, closed when that is done
 }
 
 // registry is the set of slots. One mutex guards it: every operation on it is
@@ -43,163 +50,16 @@ type registry struct {
 	ended bool // the process is going away
 }
 
-// Ticket is the place of one admitted prompt in its session's queue.
-type Ticket struct {
-	Live   *Live
-	svc    *Service
-	slot   *slot
-	turn   chan struct{} // closed when the ticket is first in the queue
-	cancel context.CancelCauseFunc
-}
-
-// reaperLimit is how long the next turn waits for what an abandoned turn left
-// running; it is the length of the kill ladder.
-const reaperLimit = 2 * time.Second
-
-// Admit takes a place in the session's queue for a prompt of client c. It
-// only touches memory, so it may run on a connection's read goroutine.
-// cancel is called, with a domain cause, when the turn must end.
-func (s *Service) Admit(c ports.Client, id domain.SessionID, queue bool, cancel context.CancelCauseFunc) (*Ticket, error) {
-	s.reg.mu.Lock()
-	defer s.reg.mu.Unlock()
-	sl := s.reg.slots[id]
-	switch {
-	case s.reg.ended:
-		return nil, domain.Errorf(domain.ShuttingDown, "The agent is shutting down; start it again and resume the session")
-	case sl == nil || sl.client != c || sl.state == closing:
-		return nil, domain.NoSession(id)
-	case sl.state == opening:
-		return nil, domain.Errorf(domain.SessionBusy, "Session %s is still being opened; prompt it after that call was answered", id).
-			With("sessionId", string(id))
-	case len(sl.queue) > 0 && !queue:
-		return nil, domain.Errorf(domain.SessionBusy, "Session %s is busy with a turn; wait for its answer or cancel it", id).
-			With("sessionId", string(id))
-	case len(sl.queue) > s.cfg.QueueLimit:
-		return nil, domain.Errorf(domain.SessionBusy, "Session %s has %d prompts waiting, which is the limit", id, s.cfg.QueueLimit).
-			With("sessionId", string(id)).With("limit", s.cfg.QueueLimit)
-	}
-	t := &Ticket{Live: sl.live, svc: s, slot: sl, turn: make(chan struct{}), cancel: cancel}
-	sl.queue = append(sl.queue, t)
-	if len(sl.queue) == 1 {
-		close(t.turn)
-	}
-	sl.stopIdle()
-	return t, nil
-}
-
-// Wait returns when the ticket's turn has come and nothing of an earlier turn
-// is left running, or with the context's cause.
-func (t *Ticket) Wait(ctx context.Context) error {
-	select {
-	case <-t.turn: // also when the context has ended: a turn that is first begins
-	default:
-		select {
-		case <-t.turn:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+// active returns the number of sessions of a client that count against its
+// limit: those in memory and those on the way. The caller holds the mutex.
+func (r *registry) active(c ports.Client) int {
+	n := 0
+	for _, sl := range r.slots {
+		if sl.client == c && (sl.state == opening || sl.live.inMemory()) {
+			n++
 		}
 	}
-	t.svc.reg.mu.Lock()
-	stray := t.slot.stray
-	t.svc.reg.mu.Unlock()
-	if stray == nil {
-		return nil
-	}
-	limit := time.NewTimer(reaperLimit)
-	defer limit.Stop()
-	select {
-	case <-stray:
-	case <-limit.C:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
-// Done gives the place up, by identity, and lets the next one run. stray, if
-// not nil, closes when what the turn left running has ended.
-func (t *Ticket) Done(stray chan struct{}) {
-	s, sl := t.svc, t.slot
-	s.reg.mu.Lock()
-	for i, other := range sl.queue {
-		if other == t {
-			sl.queue = append(sl.queue[:i:i], sl.queue[i+1:]...)
-			if i == 0 && len(sl.queue) > 0 {
-				close(sl.queue[0].turn)
-			}
-			break
-		}
-	}
-	if stray != nil {
-		sl.stray = stray
-	}
-	release := false
-	if len(sl.queue) == 0 {
-		switch sl.state {
-		case closing:
-			sl.closeEmpty()
-			release = sl.abandoned
-		case ready:
-			s.startIdle(sl)
-		case opening:
-		}
-	}
-	s.reg.mu.Unlock()
-	if release {
-		s.release(context.Background(), sl)
-	}
-}
-
-// Cancel cancels every admitted turn of the session, running and waiting,
-// with a cause. It reports whether there was one.
-func (s *Service) Cancel(c ports.Client, id domain.SessionID, cause error) bool {
-	s.reg.mu.Lock()
-	defer s.reg.mu.Unlock()
-	sl := s.reg.slots[id]
-	if sl == nil || sl.client != c {
-		return false
-	}
-	return sl.cancelAll(cause)
-}
-
-func (sl *slot) cancelAll(cause error) bool {
-	for _, t := range sl.queue {
-		t.cancel(cause)
-	}
-	return len(sl.queue) > 0
-}
-
-func (sl *slot) stopIdle() {
-	if sl.idle != nil {
-		sl.idle.Stop()
-	}
-}
-
-// startIdle arms the timer that sets an idle session aside. Without a durable
-// store nothing is set aside, because nothing could bring it back.
-func (s *Service) startIdle(sl *slot) {
-	if !s.p.Durable() || s.cfg.IdleTimeout <= 0 {
-		return
-	}
-	if sl.idle == nil {
-		sl.idle = time.AfterFunc(s.cfg.IdleTimeout, func() { s.setAside(sl) })
-		return
-	}
-	sl.idle.Reset(s.cfg.IdleTimeout)
-}
-
-// setAside frees the memory of an idle session; its slot stays, and the next
-// turn brings the rest back.
-func (s *Service) setAside(sl *slot) {
-	s.reg.mu.Lock()
-	busy := sl.state != ready || len(sl.queue) > 0
-	s.reg.mu.Unlock()
-	if busy {
-		return
-	}
-	if sl.live.unload(context.Background()) {
-		s.p.Observer.Observe(context.Background(), domain.SessionReleased{Session: sl.id, How: "idle"})
-	}
+	return n
 }
 
 // reserve makes a slot for a session that is being opened by c.
@@ -211,37 +71,136 @@ func (s *Service) reserve(c ports.Client, id domain.SessionID) (*slot, error) {
 
 func (s *Service) reserveLocked(c ports.Client, id domain.SessionID) (*slot, error) {
 	if s.reg.ended {
-		return nil, domain.Errorf(domain.ShuttingDown, "The agent is shutting down; start it again and resume the session")
+		return nil, errEnding()
 	}
-	active := 0
-	for _, sl := range s.reg.slots {
-		if sl.client == c && sl.live.held() {
-			active++
-		}
-	}
-	if active >= s.cfg.MaxSessions {
+	if active := s.reg.active(c); active >= s.cfg.MaxSessions {
 		return nil, domain.Errorf(domain.SessionLimit, "%d sessions are active, which is the limit (acp.max_sessions); close one first", active).
 			With("limit", s.cfg.MaxSessions).With("active", active)
 	}
-	sl := &slot{id: id, client: c, state: opening}
-	sl.live = &Live{id: id, svc: s, lock: make(chan struct{}, 1), att: newAttachment(c)}
+	sl := &slot{id: id, client: c, state: opening, opened: make(chan struct{})}
+	sl.live = newLive(s, id, c)
 	s.reg.slots[id] = sl
 	return sl, nil
 }
 
-// settle makes a reserved slot ready, or drops it when opening failed. It
-// reports false when the slot was closed meanwhile.
-func (s *Service) settle(sl *slot, ok bool) bool {
+func errEnding() *domain.Error {
+	return domain.Errorf(domain.ShuttingDown, "The agent is shutting down; start it again and resume the session")
+}
+
+// settle makes a slot that was opening ready. It reports false when the slot
+// was closed meanwhile.
+func (s *Service) settle(sl *slot) bool {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
-	if s.reg.slots[sl.id] != sl || sl.state == closing {
+	if sl.state != opening {
 		return false
 	}
-	if !ok {
-		delete(s.reg.slots, sl.id)
-		return true
-	}
-	sl.state = ready
+	sl.state, sl.known = ready, true
+	close(sl.opened)
 	s.startIdle(sl)
 	return true
+}
+
+// drop ends an opening that failed: the slot is gone, unless whoever closed it
+// meanwhile releases it.
+func (s *Service) drop(ctx context.Context, sl *slot) {
+	s.reg.mu.Lock()
+	if sl.state == closing {
+		sl.drained()
+		if sl.abandoned {
+			s.leave(sl)
+		}
+		s.reg.mu.Unlock()
+		return
+	}
+	s.shut(sl, nil, "failed")
+	sl.drained()
+	s.reg.mu.Unlock()
+	s.release(ctx, sl)
+}
+
+// forgetLocked takes a slot out of the registry, by identity.
+func (s *Service) forgetLocked(sl *slot) {
+	if s.reg.slots[sl.id] == sl {
+		delete(s.reg.slots, sl.id)
+	}
+}
+
+// shut makes a slot take no more prompts and cancels what runs, unless cause
+// is nil. The caller holds the registry's mutex.
+func (s *Service) shut(sl *slot, cause error, how string) {
+	if sl.state != closing {
+		wasReady := sl.state == ready
+		sl.state, sl.how, sl.empty = closing, how, make(chan struct{})
+		sl.stopIdle()
+		if wasReady {
+			if len(sl.queue) == 0 {
+				sl.drained()
+			}
+		} else {
+			close(sl.opened)
+		}
+	}
+	if cause != nil {
+		sl.cancelAll(cause)
+	}
+}
+
+// drained says that no turn is left in a closing slot.
+func (sl *slot) drained() {
+	if !sl.isDrained() {
+		close(sl.empty)
+	}
+}
+
+func (sl *slot) isDrained() bool {
+	select {
+	case <-sl.empty:
+		return true
+	default:
+		return false
+	}
+}
+
+// startIdle arms the timer that sets an idle session aside.
+func (s *Service) startIdle(sl *slot) {
+	switch {
+	case s.cfg.IdleTimeout <= 0:
+	case sl.idle == nil:
+		sl.idle = time.AfterFunc(s.cfg.IdleTimeout, func() { s.chores.do(func() { s.setAside(sl) }) })
+	default:
+		sl.idle.Reset(s.cfg.IdleTimeout)
+	}
+}
+
+func (sl *slot) stopIdle() {
+	if sl.idle != nil {
+		sl.idle.Stop()
+	}
+}
+
+// setAside frees the memory of an idle session; its slot stays, and the next
+// turn brings the rest back. Without a durable store nothing is set aside,
+// because nothing could bring it back.
+func (s *Service) setAside(sl *slot) {
+	if !s.p.Durable() {
+		return
+	}
+	s.reg.mu.Lock()
+	idle := sl.state == ready && len(sl.queue) == 0
+	s.reg.mu.Unlock()
+	if !idle {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), releaseLimit)
+	defer cancel()
+	if sl.live.unload(ctx) {
+		s.p.Observer.Observe(ctx, domain.SessionReleased{Session: sl.id, How: "idle"})
+		return
+	}
+	s.reg.mu.Lock()
+	defer s.reg.mu.Unlock()
+	if sl.state == ready && len(sl.queue) == 0 && sl.live.inMemory() {
+		s.startIdle(sl) // something that outlived its turn still uses it
+	}
 }

@@ -3,7 +3,9 @@
 // and one attachment, and the admission of prompts: who may take a session's
 // next turn is decided in memory, on the goroutine that read the prompt.
 //
-// Read next: registry.go, then live.go.
+// Read next: registry.go (the places), admission.go (the queue of a place),
+// live.go (what a place holds), then new.go, open.go, close.go and delete.go,
+// which are the methods.
 package sessions
 
 import (
@@ -42,14 +44,20 @@ type Params struct {
 
 // Service is the session service. Its methods are safe for concurrent use.
 type Service struct {
-	p   Params
-	cfg Config
-	reg registry
+	p      Params
+	cfg    Config
+	reg    registry
+	leases leases
+	chores chores
 }
 
 // New returns a service with no session in memory.
 func New(p Params) *Service {
-	return &Service{p: p, cfg: p.Config, reg: registry{slots: make(map[domain.SessionID]*slot)}}
+	return &Service{
+		p: p, cfg: p.Config,
+		reg:    registry{slots: make(map[domain.SessionID]*slot)},
+		leases: leases{port: p.Leases, held: make(map[domain.SessionID]*lease)},
+	}
 }
 
 // Durable reports whether sessions outlive the process.
@@ -80,7 +88,7 @@ func (s *Service) Event(c ports.Client, id domain.SessionID, ev domain.ClientEve
 		s.startIdle(sl)
 	}
 	live := sl.live
-	return func(ctx context.Context) error { return live.Append(ctx, ev) }, nil
+	return func(ctx context.Context) error { return live.Append(ctx, nil, ev) }, nil
 }
 
 // stamp returns the time as sessions store it.

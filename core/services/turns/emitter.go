@@ -3,7 +3,8 @@ package turns
 import (
 	"context"
 	"errors"
-	"sync"
+	"slices"
+	"sync/atomic"
 
 	"github.com/berth-dev/berth/core/domain"
 )
@@ -15,51 +16,95 @@ var errSealed = errors.New("the turn has ended")
 // were announced and have no final status yet. Once sealed it lets nothing
 // through, so that no update can follow the response.
 type emitter struct {
-	t *turn
+	t      *turn
+	sealed atomic.Bool
 
-	mu     sync.Mutex
-	sealed bool
-	open   []domain.CallID
+	// recording is held over an append and its updates, so that the wire has
+	// the journal's order.
+	recording lock
+	// sending is held over each Send and guards open.
+	sending lock
+	open    []openCall
 }
 
-func newEmitter(t *turn) *emitter { return &emitter{t: t} }
+// openCall is a call that was announced and has no final status.
+type openCall struct {
+	id   domain.CallID
+	tool string
+}
+
+func newEmitter(t *turn) *emitter {
+	return &emitter{t: t, recording: newLock(), sending: newLock()}
+}
 
 // send sends one update. A late one is reported to the observer and dropped.
 func (m *emitter) send(ctx context.Context, u domain.Update) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.sealed {
+	if err := m.sending.acquire(ctx); err != nil {
+		return err
+	}
+	defer m.sending.release()
+	return m.pass(ctx, u)
+}
+
+// pass sends one update, with the sending lock held.
+func (m *emitter) pass(ctx context.Context, u domain.Update) error {
+	if m.sealed.Load() {
 		m.t.e.trouble(ctx, m.t.sid, "turns: late update", errSealed)
 		return errSealed
 	}
-	switch u := u.(type) {
-	case domain.CallOpened:
-		m.open = append(m.open, u.ID)
-	case domain.CallChanged:
-		if u.Status.Final() {
-			m.forget(u.ID)
-		}
+	if opened, ok := u.(domain.CallOpened); ok {
+		m.open = append(m.open, openCall{id: opened.ID, tool: opened.Name})
+	}
+	if changed, ok := u.(domain.CallChanged); ok && changed.Status.Final() {
+		m.open = slices.DeleteFunc(m.open, func(o openCall) bool { return o.id == changed.ID })
 	}
 	return m.t.live.Client().Send(ctx, m.t.sid, u)
 }
 
-func (m *emitter) forget(id domain.CallID) {
-	for i, o := range m.open {
-		if o == id {
-			m.open = append(m.open[:i], m.open[i+1:]...)
-			return
-		}
+// progress sends an intermediate report of a call. A tool that reports after
+// its call has ended is not heard.
+func (m *emitter) progress(ctx context.Context, u domain.CallChanged) {
+	if m.sending.acquire(ctx) != nil {
+		return
 	}
+	defer m.sending.release()
+	if !slices.ContainsFunc(m.open, func(o openCall) bool { return o.id == u.ID }) {
+		m.t.e.trouble(ctx, m.t.sid, "turns: late progress", errSealed)
+		return
+	}
+	_ = m.pass(ctx, u) // best effort: a client that has gone ends the turn by itself
 }
 
 // record journals records and then tells the client what follows from them.
-func (m *emitter) record(ctx context.Context, recs ...domain.Record) error {
-	if err := m.t.live.AppendIf(ctx, m.unsealed, recs...); err != nil {
-		return err
+// stored says whether the first half was done.
+func (m *emitter) record(recs ...domain.Record) (stored bool, err error) {
+	if err := m.recording.acquire(m.t.writing); err != nil {
+		return false, err
 	}
+	defer m.recording.release()
+	if err := m.store(recs...); err != nil {
+		return false, err
+	}
+	return true, m.tell(recs...)
+}
+
+// store journals records, unless the turn was given up.
+func (m *emitter) store(recs ...domain.Record) error {
+	return m.t.live.Append(m.t.writing, func() error {
+		if m.sealed.Load() {
+			return errSealed
+		}
+		m.t.handedOver(recs)
+		return nil
+	}, recs...)
+}
+
+// tell sends what follows from records. It goes on after a cancel: what was
+// announced must be closed.
+func (m *emitter) tell(recs ...domain.Record) error {
 	for _, rec := range recs {
 		for _, u := range domain.Updates(rec) {
-			if err := m.send(ctx, u); err != nil {
+			if err := m.send(m.t.telling, u); err != nil {
 				return err
 			}
 		}
@@ -67,41 +112,49 @@ func (m *emitter) record(ctx context.Context, recs ...domain.Record) error {
 	return nil
 }
 
-func (m *emitter) unsealed() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.sealed {
-		return errSealed
+// unfinished returns the calls that were announced and have no final status;
+// none when the turn was given up meanwhile.
+func (m *emitter) unfinished() []openCall {
+	if m.sending.acquire(m.t.telling) != nil {
+		return nil
 	}
-	return nil
+	defer m.sending.release()
+	return slices.Clone(m.open)
 }
 
-// unfinished returns the calls that were announced and have no final status.
-func (m *emitter) unfinished() []domain.CallID {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return append([]domain.CallID(nil), m.open...)
+// stop lets nothing new through. Unlike seal it does not wait for a Send that
+// is under way.
+func (m *emitter) stop() { m.sealed.Store(true) }
+
+// seal lets nothing more through: when it returns, no Send is under way. After
+// a cancel it waits only for the Send to notice.
+func (m *emitter) seal() {
+	m.stop()
+	if m.sending.acquire(m.t.ctx) != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(m.t.ctx), noticeLimit)
+		defer cancel()
+		if m.sending.acquire(ctx) != nil {
+			return
+		}
+	}
+	m.sending.release()
 }
 
-// close reports every open call as failed, seals, and returns those calls.
-func (m *emitter) close(ctx context.Context) []domain.CallID {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// closeAll reports every open call as failed, past the seal, as long as the
+// context lasts, and returns those calls.
+func (m *emitter) closeAll(ctx context.Context, text string) []openCall {
+	if m.sending.acquire(ctx) != nil {
+		return nil
+	}
+	defer m.sending.release()
 	open := m.open
 	m.open = nil
-	for _, id := range open {
-		_ = m.t.live.Client().Send(ctx, m.t.sid, domain.CallChanged{
-			ID: id, Status: domain.CallFailed,
-			Content: []domain.CallContent{domain.ContentBlock{Block: domain.Text{Text: "Cancelled; it did not stop in time and was left behind."}}},
-		})
+	for _, c := range open {
+		for _, u := range domain.Updates(callFailed(m.t.id, c.id, text)) {
+			if ctx.Err() == nil {
+				_ = m.t.live.Client().Send(ctx, m.t.sid, u) // fails only when nobody listens any more
+			}
+		}
 	}
-	m.sealed = true
 	return open
-}
-
-// seal lets nothing more through.
-func (m *emitter) seal() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.sealed = true
 }

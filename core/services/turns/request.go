@@ -5,20 +5,7 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/core/domain"
-	"github.com/berth-dev/berth/core/ports"
 )
-
-// equip indexes the session's tools and adds those of the engine itself.
-func (t *turn) equip() {
-	all := append([]ports.Tool{planTool{}}, t.view.Tools...)
-	t.tools = make(map[string]ports.Tool, len(all))
-	t.specs = make([]domain.ToolSpec, 0, len(all))
-	for _, tool := range all {
-		spec := tool.Spec()
-		t.tools[spec.Name] = tool
-		t.specs = append(t.specs, spec)
-	}
-}
 
 // request builds the next call of the model from the journal.
 func (t *turn) request() (domain.ModelRequest, error) {

@@ -3,13 +3,16 @@ package turns
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/core/domain"
 )
 
-// reply collects one model reply while it streams.
+// reply collects one model reply while it streams. The turn's mutex guards
+// said and the growing part, because the reply is looked at when the work is
+// given up.
 type reply struct {
 	t       *turn
 	said    domain.AssistantSaid
@@ -28,21 +31,25 @@ func (t *turn) step() (domain.AssistantSaid, error) {
 	if err != nil {
 		return domain.AssistantSaid{}, err
 	}
-	t.mu.Lock()
-	t.requests++
-	t.mu.Unlock()
 	info := t.model.Info()
 	r := &reply{t: t, said: domain.AssistantSaid{Turn: t.id, Model: info.Ref, Window: info.ContextWindow}}
-	err = r.read(req)
-	r.closePart()
 	t.mu.Lock()
+	t.requests++
+	t.partial = r
+	t.mu.Unlock()
+	err = t.isolate("model", func() error { return r.read(req) })
+	t.mu.Lock()
+	r.closePart()
 	t.usage = t.usage.Plus(r.said.Usage)
+	if err == nil {
+		t.final = r.said.Text()
+	}
 	t.mu.Unlock()
 	t.e.p.Observer.Observe(t.ctx, domain.StepDone{
 		Session: t.sid, Turn: t.id, Model: info.Ref, Usage: r.said.Usage, Duration: t.e.p.Clock().Sub(start), Err: err,
 	})
 	if err != nil {
-		r.keepPartial()
+		t.keepPartial(r)
 		return domain.AssistantSaid{}, err
 	}
 	return r.said, nil
@@ -63,7 +70,7 @@ func (r *reply) read(req domain.ModelRequest) error {
 		return context.Cause(r.t.ctx)
 	case !r.ended:
 		return domain.Errorf(domain.Unavailable, "The model's reply broke off before it was complete; try again")
-	case len(r.said.Parts) == 0 && !r.growing && len(r.said.Calls) == 0 && r.said.Finish == domain.FinishStop && r.t.quiet():
+	case stopAfter(r.said) == domain.StopEndTurn && r.t.quiet():
 		return domain.Errorf(domain.Unavailable, "The model sent an empty reply; try again or choose another model")
 	}
 	return nil
@@ -73,35 +80,37 @@ func (r *reply) read(req domain.ModelRequest) error {
 func (t *turn) quiet() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.all.Len() == 0 && t.calls == 0
+	return t.messages == 0 && t.calls == 0
 }
 
 // take handles one event.
 func (r *reply) take(ev domain.ModelEvent) error {
+	t := r.t
 	switch ev := ev.(type) {
 	case domain.TextDelta:
 		id := r.grow(false, ev.Text)
-		r.t.mu.Lock()
-		r.t.all.WriteString(ev.Text)
-		r.t.mu.Unlock()
-		return r.t.emit.send(r.t.ctx, domain.AgentText{ID: id, Text: ev.Text})
+		return t.emit.send(t.ctx, domain.AgentText{ID: id, Text: ev.Text})
 	case domain.ThoughtDelta:
-		return r.t.emit.send(r.t.ctx, domain.AgentThought{ID: r.grow(true, ev.Text), Text: ev.Text})
+		return t.emit.send(t.ctx, domain.AgentThought{ID: r.grow(true, ev.Text), Text: ev.Text})
 	case domain.CallRequested:
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.calls++
 		call := ev.Call
-		r.t.mu.Lock()
-		r.t.calls++
-		call.ID = domain.CallID(fmt.Sprintf("%s-c%d", r.t.id, r.t.calls))
-		r.t.mu.Unlock()
+		call.ID = domain.CallID(fmt.Sprintf("%s-c%d", t.id, t.calls))
 		r.said.Calls = append(r.said.Calls, call)
 	case domain.UsageReported:
+		t.mu.Lock()
+		defer t.mu.Unlock()
 		r.said.Usage = ev.Usage
 	case domain.Retrying:
-		return r.t.emit.send(r.t.ctx, domain.Notice{
+		return t.emit.send(t.ctx, domain.Notice{
 			Severity: "warning", Title: "The model did not answer; trying again",
 			Detail: fmt.Sprintf("%s. Attempt %d follows in %s.", ev.Reason, ev.Attempt+1, ev.Wait.Round(100*time.Millisecond)),
 		})
 	case domain.Finish:
+		t.mu.Lock()
+		defer t.mu.Unlock()
 		r.said.Finish, r.said.Opaque, r.ended = ev.Reason, ev.Opaque, true
 		if ev.Reason == domain.FinishLength || ev.Reason == domain.FinishRefusal {
 			r.said.Calls = nil
@@ -113,18 +122,25 @@ func (r *reply) take(ev domain.ModelEvent) error {
 // grow adds a delta to the part of its kind and returns the message's id. A
 // change between text and thought begins a new message.
 func (r *reply) grow(thought bool, text string) domain.MessageID {
+	t := r.t
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if r.growing && r.part.Thought != thought {
 		r.closePart()
 	}
 	if !r.growing {
-		r.t.messages++
-		r.part = domain.MessagePart{ID: domain.MessageID(fmt.Sprintf("%s-m%d", r.t.id, r.t.messages)), Thought: thought}
+		t.messages++
+		r.part = domain.MessagePart{ID: domain.MessageID(fmt.Sprintf("%s-m%d", t.id, t.messages)), Thought: thought}
 		r.growing = true
 	}
 	r.text.WriteString(text)
+	if !thought {
+		t.all.WriteString(text)
+	}
 	return r.part.ID
 }
 
+// closePart ends the part that grows, with the turn's mutex held.
 func (r *reply) closePart() {
 	if !r.growing {
 		return
@@ -135,15 +151,44 @@ func (r *reply) closePart() {
 	r.growing = false
 }
 
+// seen returns what was shown of a reply as a record of its own, with the
+// turn's mutex held; false when there is no reply or it showed nothing.
+func (r *reply) seen() (domain.AssistantSaid, bool) {
+	if r == nil {
+		return domain.AssistantSaid{}, false
+	}
+	said := r.said
+	said.Parts = slices.Clone(said.Parts)
+	if r.growing {
+		part := r.part
+		part.Text = r.text.String()
+		said.Parts = append(said.Parts, part)
+	}
+	said.Truncated, said.Calls, said.Opaque, said.Finish = true, nil, nil, ""
+	return said, len(said.Parts) > 0
+}
+
 // keepPartial journals what was shown of a reply that did not end well.
-func (r *reply) keepPartial() {
-	if len(r.said.Parts) == 0 {
+func (t *turn) keepPartial(r *reply) {
+	t.mu.Lock()
+	said, ok := r.seen()
+	t.mu.Unlock()
+	if !ok {
 		return
 	}
-	r.said.Truncated, r.said.Calls, r.said.Opaque, r.said.Finish = true, nil, nil, ""
-	ctx, cancel := r.t.settling()
-	defer cancel()
-	if err := r.t.emit.record(ctx, r.said); err != nil {
-		r.t.e.trouble(ctx, r.t.sid, "turns: keep partial reply", err)
+	if stored, err := t.emit.record(said); !stored {
+		t.e.trouble(t.ctx, t.sid, "turns: keep partial reply", err)
+	}
+}
+
+// handedOver notes that records are on their way to the journal: a reply among
+// them is not partial any more.
+func (t *turn) handedOver(recs []domain.Record) {
+	for _, rec := range recs {
+		if _, ok := rec.(domain.AssistantSaid); ok {
+			t.mu.Lock()
+			t.partial = nil
+			t.mu.Unlock()
+		}
 	}
 }

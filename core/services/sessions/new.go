@@ -1,0 +1,173 @@
+package sessions
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/ports"
+)
+
+// Bounds on names a client may choose for a session, in bytes.
+const (
+	maxKey   = 256
+	maxLabel = 200
+)
+
+// New opens a new session for c, or the stored one that the key or label
+// names.
+func (s *Service) New(ctx context.Context, c ports.Client, req domain.NewSession) (domain.OpenedSession, error) {
+	if err := checkNames(req); err != nil {
+		return domain.OpenedSession{}, err
+	}
+	row, found, err := s.named(ctx, req)
+	switch {
+	case err != nil:
+		return domain.OpenedSession{}, err
+	case found:
+		return s.reopen(ctx, c, row, req)
+	case req.RequireExisting:
+		return domain.OpenedSession{}, domain.Errorf(domain.SessionNotFound,
+			"No session has the key or label %q, and requireExisting forbids creating one", cmp.Or(req.Label, req.Key))
+	}
+	opened, err := s.create(ctx, c, req)
+	if domain.HasCode(err, domain.Conflict) {
+		if row, found, again := s.named(ctx, req); again == nil && found {
+			return s.reopen(ctx, c, row, req) // somebody else created it just now
+		}
+	}
+	return opened, err
+}
+
+func checkNames(req domain.NewSession) error {
+	switch {
+	case len(req.Key) > maxKey:
+		return domain.Errorf(domain.InvalidArgument, "The session key is longer than %d bytes", maxKey)
+	case len(req.Label) > maxLabel:
+		return domain.Errorf(domain.InvalidArgument, "The session label is longer than %d bytes", maxLabel)
+	case strings.ContainsAny(req.Key, "\x00\n\r") || strings.ContainsAny(req.Label, "\x00\n\r"):
+		return domain.Errorf(domain.InvalidArgument, "Session keys and labels are one line of text")
+	}
+	return nil
+}
+
+// named finds the stored session that the request names. A label beats a key.
+func (s *Service) named(ctx context.Context, req domain.NewSession) (domain.Session, bool, error) {
+	for _, q := range []domain.SessionQuery{{Label: req.Label}, {Key: req.Key}} {
+		if q.Label == "" && q.Key == "" {
+			continue
+		}
+		q.All, q.Limit = true, 1
+		page, err := s.p.Sessions.List(ctx, q)
+		if err != nil {
+			return domain.Session{}, false, err
+		}
+		if len(page.Sessions) == 1 {
+			return page.Sessions[0], true, nil
+		}
+	}
+	return domain.Session{}, false, nil
+}
+
+// reopen serves session/new for a key or label that exists. When another call
+// of the same client is opening the session, it waits for that one.
+func (s *Service) reopen(ctx context.Context, c ports.Client, row domain.Session, req domain.NewSession) (domain.OpenedSession, error) {
+	if alias := cmp.Or(req.Agent, keyAgent(req.Key)); alias != "" && alias != row.Agent {
+		return domain.OpenedSession{}, domain.Errorf(domain.InvalidArgument,
+			"The session %q belongs to agent %q, not %q", cmp.Or(row.Label, row.Key), row.Agent, alias)
+	}
+	if err := waitFor(ctx, s.openingBy(c, row.ID)); err != nil {
+		return domain.OpenedSession{}, err
+	}
+	open, err := s.reserveStored(c, storedRequest{OpenSession: domain.OpenSession{ID: row.ID, Dirs: req.Dirs}, reset: req.Reset})
+	if err != nil {
+		return domain.OpenedSession{}, err
+	}
+	return open(ctx)
+}
+
+// openingBy returns what closes when c has opened the session; nil when it is
+// not doing so.
+func (s *Service) openingBy(c ports.Client, id domain.SessionID) <-chan struct{} {
+	s.reg.mu.Lock()
+	defer s.reg.mu.Unlock()
+	if sl := s.reg.slots[id]; sl != nil && sl.client == c {
+		return sl.opened
+	}
+	return nil
+}
+
+// create makes a session that does not exist. Conflict when its key or label
+// was taken meanwhile.
+func (s *Service) create(ctx context.Context, c ports.Client, req domain.NewSession) (domain.OpenedSession, error) {
+	agent, err := s.choose(req)
+	if err != nil {
+		return domain.OpenedSession{}, err
+	}
+	info, err := s.model(ctx, agent)
+	if err != nil {
+		return domain.OpenedSession{}, err
+	}
+	row, err := s.p.Roots.Resolve(ctx, agent, req.Dirs)
+	if err != nil {
+		return domain.OpenedSession{}, err
+	}
+	s.fill(&row, agent, req)
+	sl, err := s.reserve(c, row.ID)
+	if err != nil {
+		return domain.OpenedSession{}, err
+	}
+	if err := sl.live.create(ctx, row); err != nil {
+		s.drop(ctx, sl)
+		return domain.OpenedSession{}, err
+	}
+	if !s.settle(sl) {
+		s.drop(ctx, sl)
+		return domain.OpenedSession{}, closedWhileOpening(row.ID)
+	}
+	s.p.Observer.Observe(ctx, domain.SessionOpened{Session: row.ID, How: "new"})
+	return domain.OpenedSession{Session: row, Agent: agent, Model: info, Created: true}, nil
+}
+
+func (s *Service) model(ctx context.Context, agent domain.Agent) (domain.ModelInfo, error) {
+	m, err := s.p.Models.Open(ctx, agent.Model)
+	if err != nil {
+		return domain.ModelInfo{}, err
+	}
+	return m.Info(), nil
+}
+
+// fill completes a row whose directories are resolved.
+func (s *Service) fill(row *domain.Session, agent domain.Agent, req domain.NewSession) {
+	row.ID = domain.SessionID(s.p.IDs())
+	row.Key = cmp.Or(req.Key, "acp:"+string(row.ID))
+	row.Label, row.Agent, row.Client, row.Parent = req.Label, agent.Alias, req.Client, req.Parent
+	row.CreatedAt = s.stamp()
+	row.UpdatedAt = row.CreatedAt
+}
+
+// create stores a new session and opens its tools. A session that cannot be
+// opened is removed again: nobody was told of it.
+func (l *Live) create(ctx context.Context, row domain.Session) error {
+	if err := l.lock.acquire(ctx); err != nil {
+		return err
+	}
+	defer l.lock.release()
+	if err := l.svc.p.Sessions.Create(ctx, row); err != nil {
+		return err
+	}
+	err := l.lease(ctx)
+	if err == nil {
+		err = l.enter(ctx, row, domain.NewConversation(0))
+	}
+	if err == nil || domain.HasCode(err, domain.SessionActive) {
+		return err
+	}
+	undoing, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
+	defer cancel()
+	if derr := l.svc.p.Sessions.Delete(undoing, row.ID); derr != nil {
+		l.svc.trouble(undoing, row.ID, "sessions: remove a session that did not open", derr)
+	}
+	return err
+}

@@ -1,0 +1,106 @@
+package turns
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/ports"
+)
+
+// equipped is a tool and what it says of itself, asked once a turn.
+type equipped struct {
+	ports.Tool
+	spec domain.ToolSpec
+}
+
+// begin brings the session into memory, opens the model, stores the prompt's
+// blobs, journals the user's message and tells that the turn has started. It
+// does not stop for a cancel, so that what the user saw themselves say is
+// there on load.
+func (t *turn) begin() error {
+	view, err := t.live.Hold(t.writing)
+	if err != nil {
+		return err
+	}
+	t.held, t.view = true, view
+	t.mu.Lock()
+	t.before = view.Total
+	t.mu.Unlock()
+	if t.model, err = t.e.p.Models.Open(t.writing, view.Agent.Model); err != nil {
+		return err
+	}
+	t.equip()
+	blocks, err := t.storeBlobs(t.writing)
+	if err != nil {
+		return err
+	}
+	recs := []domain.Record{domain.UserSaid{Turn: t.id, ID: domain.MessageID(t.id + "-u"), Blocks: blocks}}
+	if view.Turns == 0 && view.Session.Title == "" {
+		if title := domain.TitleFrom(blocks); title != "" {
+			recs = append(recs, domain.TitleSet{Title: title})
+		}
+	}
+	if err := t.emit.store(recs...); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	t.begun = true
+	t.mu.Unlock()
+	if err := t.emit.send(t.telling, domain.TurnStarted{Turn: t.id}); err != nil {
+		return err
+	}
+	return t.emit.tell(recs...)
+}
+
+// drop lets the session go that begin held.
+func (t *turn) drop() {
+	if t.held {
+		t.live.Drop()
+	}
+}
+
+// equip indexes the engine's own tools and the session's. Of two with one
+// name the first counts: a model is never offered a name twice.
+func (t *turn) equip() {
+	all := append([]ports.Tool{planTool{}}, t.view.Tools...)
+	t.tools = make(map[string]equipped, len(all))
+	t.specs = make([]domain.ToolSpec, 0, len(all))
+	for _, tool := range all {
+		spec := tool.Spec()
+		if _, twice := t.tools[spec.Name]; twice {
+			t.e.trouble(t.ctx, t.sid, "turns: tools", fmt.Errorf("two tools are called %s; the first is used", spec.Name))
+			continue
+		}
+		t.tools[spec.Name] = equipped{tool, spec}
+		t.specs = append(t.specs, spec)
+	}
+}
+
+// storeBlobs puts the binary resources of the prompt into files and returns
+// the blocks with attachments in their place.
+func (t *turn) storeBlobs(ctx context.Context) ([]domain.Block, error) {
+	var blobs []domain.Resource
+	for _, b := range t.prompt.Blocks {
+		if r, ok := b.(domain.Resource); ok && r.Binary {
+			blobs = append(blobs, r)
+		}
+	}
+	if len(blobs) == 0 {
+		return t.prompt.Blocks, nil
+	}
+	stored, err := t.e.p.Blobs.Store(ctx, t.view.Session, blobs)
+	if err != nil {
+		return nil, err
+	}
+	blocks := make([]domain.Block, 0, len(t.prompt.Blocks))
+	for _, b := range t.prompt.Blocks {
+		if r, ok := b.(domain.Resource); ok && r.Binary {
+			blocks = append(blocks, stored[0])
+			stored = stored[1:]
+			continue
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks, nil
+}

@@ -1,0 +1,169 @@
+package turns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+const (
+	// joinLimit is how long after a cancel the turn waits for its own work
+	// before it answers without it. With the limits that follow it keeps a
+	// cancel's answer under 250 ms.
+	joinLimit = 200 * time.Millisecond
+	// lastWordsLimit bounds what is still told and journalled of a turn that
+	// was given up, before its answer.
+	lastWordsLimit = 30 * time.Millisecond
+	// noticeLimit is how long a client that is in the middle of taking an
+	// update may need to notice that its context has ended.
+	noticeLimit = 10 * time.Millisecond
+	// settleLimit bounds what is still written after a cancel.
+	settleLimit = 5 * time.Second
+)
+
+var (
+	errNoOutcome = errors.New("the turn ended without an outcome")
+	errTooLate   = errors.New("the journal did not take the end of a cancelled turn in time")
+)
+
+// run is the task of the prompt: it starts the work, waits for it, and gives
+// it up when it hangs after a cancel.
+func (t *turn) run() (domain.TurnOutcome, error) {
+	start := t.e.p.Clock()
+	t.e.p.Observer.Observe(t.ctx, domain.TurnBegan{Session: t.sid, Turn: t.id})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer t.endWriting(nil)
+		t.work()
+	}()
+	var stray <-chan struct{}
+	select {
+	case <-done:
+	case <-t.ctx.Done():
+		stray = t.joinOrGiveUp(done)
+	}
+	if stray == nil {
+		t.emit.seal()
+		t.endTelling(nil)
+	}
+	t.mu.Lock()
+	if !t.decided {
+		t.decided, t.err = true, errNoOutcome // only if a tool or a model ended our goroutine
+	}
+	outcome, err := t.outcome, t.err
+	event := domain.TurnDone{
+		Session: t.sid, Turn: t.id, Stop: outcome.Stop, Cause: context.Cause(t.ctx), Err: err,
+		Duration: t.e.p.Clock().Sub(start), Usage: t.usage, Requests: t.requests, Calls: t.calls,
+	}
+	t.mu.Unlock()
+	t.e.p.Observer.Observe(t.ctx, event)
+	t.ticket.Done(stray)
+	return outcome, err
+}
+
+// joinOrGiveUp waits for the work to end after a cancel. Work that hangs is
+// given up: nothing of it reaches the client any more, and what is returned
+// closes when it has ended after all. Otherwise it returns nil.
+func (t *turn) joinOrGiveUp(done <-chan struct{}) <-chan struct{} {
+	late := time.AfterFunc(settleLimit, func() { t.endWriting(errTooLate) })
+	limit := time.NewTimer(joinLimit)
+	defer limit.Stop()
+	select {
+	case <-done:
+		late.Stop()
+		return nil
+	case <-limit.C:
+	}
+	t.emit.stop()
+	t.endTelling(context.Cause(t.ctx))
+	t.decide(domain.StopCancelled, nil)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), lastWordsLimit)
+	said, stray := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stray)
+		defer late.Stop()
+		t.lastWords(ctx)
+		close(said)
+		<-done
+	}()
+	select {
+	case <-said:
+	case <-ctx.Done():
+		grace := time.NewTimer(noticeLimit)
+		defer grace.Stop()
+		select {
+		case <-said:
+		case <-grace.C:
+		}
+	}
+	cancel()
+	return stray
+}
+
+// leftBehind is how a call ends that did not stop when its turn was cancelled.
+const leftBehind = "Cancelled; it did not stop in time and was left behind. It may or may not have taken effect."
+
+// lastWords ends a turn whose work hangs: open calls are reported failed, and
+// the journal gets what the user saw and the turn's end, if the store answers.
+func (t *turn) lastWords(ctx context.Context) {
+	err := t.isolate("last words", func() error {
+		for _, c := range t.emit.closeAll(ctx, leftBehind) {
+			t.e.trouble(ctx, t.sid, "turns: call outlived its turn",
+				fmt.Errorf("%s (call %s) did not stop: %w", c.tool, c.id, context.Cause(t.ctx)))
+		}
+		return t.live.End(ctx, t.id, t.closing)
+	})
+	if err != nil {
+		t.e.trouble(ctx, t.sid, "turns: journal the end of a turn that was given up", err)
+	}
+}
+
+// closing is what the journal still needs of a turn that was given up.
+func (t *turn) closing(calls []domain.CallID) []domain.Record {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var recs []domain.Record
+	if said, ok := t.partial.seen(); ok {
+		recs = append(recs, said)
+	}
+	for _, id := range calls {
+		recs = append(recs, callFailed(t.id, id, leftBehind))
+	}
+	return append(recs, domain.TurnFinished{Turn: t.id, Stop: domain.StopCancelled, Usage: t.usage})
+}
+
+// callFailed is the end of a call whose own result nobody has.
+func callFailed(turn domain.TurnID, id domain.CallID, text string) domain.CallFinished {
+	return domain.CallFinished{Turn: turn, Call: id, Failed: true, Interrupted: true, Text: text}
+}
+
+// decide sets the turn's outcome, once: the first decision stands.
+func (t *turn) decide(stop domain.Stop, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.decided {
+		return
+	}
+	text := t.final
+	if stop == domain.StopCancelled {
+		text = t.all.String()
+	}
+	t.decided, t.err = true, err
+	t.outcome = domain.TurnOutcome{Turn: t.id, Stop: stop, Text: text, Usage: t.usage, Total: t.before.Plus(t.usage)}
+}
+
+// isolate runs fn and turns a panic into an error of this turn alone.
+func (t *turn) isolate(what string, fn func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in %s: %v", what, p)
+			t.e.trouble(t.ctx, t.sid, "turns: panic", fmt.Errorf("%w\n%s", err, debug.Stack()))
+		}
+	}()
+	return fn()
+}
