@@ -1,0 +1,355 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/berth-dev/berth/adapters/llm"
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// option is a set of optional things a server may refuse.
+type option uint32
+
+// The options.
+const (
+	dropUsage    option = 1 << iota // stream_options
+	dropThoughts                    // reasoning given back
+	swapLimit                       // max_completion_tokens in place of max_tokens
+)
+
+// refusedOption returns the option to leave out after a refusal, 0 when the
+// refusal is about something else.
+func refusedOption(err error, dropped option) option {
+	f, ok := err.(*llm.Failure) //nolint:errorlint // Start returns its failures bare
+	if !ok || (f.Status != http.StatusBadRequest && f.Status != http.StatusUnprocessableEntity) {
+		return 0
+	}
+	words := strings.ToLower(f.Param + " " + f.Words)
+	unknown := strings.Contains(words, "unsupported") || strings.Contains(words, "not supported") ||
+		strings.Contains(words, "unknown") || strings.Contains(words, "unrecognized") || strings.Contains(words, "not permitted") ||
+		strings.Contains(words, "not allowed") || strings.Contains(words, "unexpected") || strings.Contains(words, "extra")
+	var drop option
+	switch {
+	case strings.Contains(words, "max_completion_tokens") && strings.Contains(words, "max_tokens"):
+		drop = swapLimit
+	case !unknown:
+	case strings.Contains(words, "stream_options"), strings.Contains(words, "include_usage"):
+		drop = dropUsage
+	case strings.Contains(words, "reasoning"), strings.Contains(words, "extra_content"):
+		drop = dropThoughts
+	}
+	return drop &^ dropped
+}
+
+// body is the request as it is sent.
+type body struct {
+	Model         string         `json:"model"`
+	Messages      []any          `json:"messages"`
+	Tools         []tool         `json:"tools,omitempty"`
+	Stream        bool           `json:"stream"`
+	StreamOptions *streamOptions `json:"stream_options,omitempty"`
+	MaxTokens     int            `json:"max_tokens,omitempty"`
+	MaxCompletion int            `json:"max_completion_tokens,omitempty"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type tool struct {
+	Type     string       `json:"type"`
+	Function toolFunction `json:"function"`
+}
+
+type toolFunction struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// plainMessage is a message of the system or the user. Content is a string or
+// a list of parts.
+type plainMessage struct {
+	Role    string `json:"role"`
+	Content any    `json:"content"`
+}
+
+type part struct {
+	Type  string    `json:"type"`
+	Text  string    `json:"text,omitempty"`
+	Image *imageURL `json:"image_url,omitempty"`
+	Audio *audio    `json:"input_audio,omitempty"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+type audio struct {
+	Data   string `json:"data"`
+	Format string `json:"format"`
+}
+
+// assistantMessage is a reply of before. Content is null when there was none.
+type assistantMessage struct {
+	Role      string            `json:"role"`
+	Content   *string           `json:"content"`
+	Calls     []sentCall        `json:"tool_calls,omitempty"`
+	Reasoning *string           `json:"reasoning,omitempty"`
+	Thought   *string           `json:"reasoning_content,omitempty"`
+	Details   []json.RawMessage `json:"reasoning_details,omitempty"`
+	Extra     json.RawMessage   `json:"extra_content,omitempty"`
+}
+
+type sentCall struct {
+	ID       string          `json:"id"`
+	Type     string          `json:"type"`
+	Function sentFunction    `json:"function"`
+	Extra    json.RawMessage `json:"extra_content,omitempty"`
+}
+
+type sentFunction struct {
+	Name string `json:"name"`
+	Args string `json:"arguments"`
+}
+
+type toolMessage struct {
+	Role    string `json:"role"`
+	ID      string `json:"tool_call_id"`
+	Content string `json:"content"`
+}
+
+// render writes a request down.
+func (m *Model) render(req domain.ModelRequest, dropped option) ([]byte, error) {
+	b := body{Model: m.info.Ref.Model, Stream: true, Messages: m.messages(req, dropped)}
+	for _, t := range req.Tools {
+		schema := json.RawMessage(t.Schema)
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object","properties":{}}`)
+		}
+		b.Tools = append(b.Tools, tool{Type: "function", Function: toolFunction{Name: t.Name, Description: t.Description, Parameters: schema}})
+	}
+	if dropped&dropUsage == 0 {
+		b.StreamOptions = &streamOptions{IncludeUsage: true}
+	}
+	if dropped&swapLimit == 0 {
+		b.MaxTokens = req.MaxOutputTokens
+	} else {
+		b.MaxCompletion = req.MaxOutputTokens
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(b); err != nil {
+		return nil, domain.WrapError(domain.Internal, err, "the request to the model could not be written")
+	}
+	return out.Bytes(), nil
+}
+
+// messages renders the conversation. Messages of one role that follow each
+// other become one, because many chat templates refuse them apart.
+func (m *Model) messages(req domain.ModelRequest, dropped option) []any {
+	out := make([]any, 0, len(req.Messages)+1)
+	if req.System != "" {
+		out = append(out, plainMessage{Role: "system", Content: req.System})
+	}
+	names := newCallNames()
+	giveBack := toolTurns(req.Messages)
+	var user []domain.Block
+	flush := func() {
+		if len(user) > 0 {
+			out = append(out, plainMessage{Role: "user", Content: m.content(user)})
+			user = nil
+		}
+	}
+	for i, msg := range req.Messages {
+		switch msg := msg.(type) {
+		case domain.UserInput:
+			user = append(user, msg.Blocks...)
+		case domain.ModelReply:
+			if msg.Text == "" && len(msg.Calls) == 0 {
+				continue // only thoughts; no server wants a message without content
+			}
+			flush()
+			var keep keepsake
+			if giveBack[i] && dropped&dropThoughts == 0 {
+				keep = m.kept(msg.Opaque)
+			}
+			next := assistant(msg, keep, names)
+			if last, ok := lastReply(out); ok && len(last.Calls) == 0 {
+				joined := *last.Content
+				if next.Content != nil {
+					joined += "\n\n" + *next.Content
+				}
+				next.Content = &joined
+				out[len(out)-1] = next
+				continue
+			}
+			out = append(out, next)
+		case domain.ToolOutput:
+			flush()
+			text := msg.Text
+			if text == "" {
+				text = "(no output)"
+			}
+			out = append(out, toolMessage{Role: "tool", ID: names.of(msg.Call), Content: text})
+		}
+	}
+	flush()
+	return out
+}
+
+func lastReply(out []any) (assistantMessage, bool) {
+	if len(out) == 0 {
+		return assistantMessage{}, false
+	}
+	last, ok := out[len(out)-1].(assistantMessage)
+	return last, ok
+}
+
+// toolTurns reports for each message whether it belongs to a turn that called
+// tools: those are the turns whose reasoning servers want back.
+func toolTurns(msgs []domain.ModelMessage) []bool {
+	in := make([]bool, len(msgs))
+	start, called := 0, false
+	mark := func(end int) {
+		for i := start; called && i < end; i++ {
+			in[i] = true
+		}
+		start, called = end, false
+	}
+	for i, msg := range msgs {
+		switch msg := msg.(type) {
+		case domain.UserInput:
+			mark(i)
+		case domain.ModelReply:
+			called = called || len(msg.Calls) > 0
+		case domain.ToolOutput:
+		}
+	}
+	mark(len(msgs))
+	return in
+}
+
+func assistant(r domain.ModelReply, keep keepsake, names *callNames) assistantMessage {
+	out := assistantMessage{Role: "assistant", Details: keep.Details, Extra: keep.Extra}
+	if r.Text != "" {
+		out.Content = &r.Text
+	}
+	switch {
+	case len(keep.Details) > 0: // they hold the text
+	case keep.Field == "reasoning":
+		out.Reasoning = &r.Thought
+	case keep.Field != "":
+		out.Thought = &r.Thought
+	}
+	for i, c := range r.Calls {
+		args := string(c.Args)
+		if args == "" {
+			args = "{}"
+		}
+		out.Calls = append(out.Calls, sentCall{
+			ID: names.add(c), Type: "function",
+			Function: sentFunction{Name: c.Name, Args: args}, Extra: keep.Calls[position(i)],
+		})
+	}
+	return out
+}
+
+func position(i int) string { return strconv.Itoa(i) }
+
+// content renders what the user said: a text, or parts when there is
+// something the model can see or hear.
+func (m *Model) content(blocks []domain.Block) any {
+	var parts []part
+	var text []domain.Block
+	rich := false
+	flush := func() {
+		if s := domain.PromptText(text); s != "" {
+			parts = append(parts, part{Type: "text", Text: s})
+		}
+		text = nil
+	}
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case domain.Image:
+			if m.info.Images {
+				flush()
+				url := "data:" + b.MIME + ";base64," + base64.StdEncoding.EncodeToString(b.Data)
+				parts, rich = append(parts, part{Type: "image_url", Image: &imageURL{URL: url}}), true
+				continue
+			}
+		case domain.Audio:
+			if m.info.Audio {
+				flush()
+				parts, rich = append(parts, part{Type: "input_audio", Audio: &audio{
+					Data: base64.StdEncoding.EncodeToString(b.Data), Format: audioFormat(b.MIME),
+				}}), true
+				continue
+			}
+		}
+		text = append(text, b)
+	}
+	if !rich {
+		return domain.PromptText(blocks)
+	}
+	flush()
+	return parts
+}
+
+// audioFormat is the wire's name of an audio type.
+func audioFormat(mime string) string {
+	switch format := strings.TrimPrefix(strings.ToLower(mime), "audio/"); format {
+	case "mpeg":
+		return "mp3"
+	case "x-wav", "wave", "vnd.wave":
+		return "wav"
+	default:
+		return format
+	}
+}
+
+// callNames gives every call of a request an id that is its own: the
+// provider's where it is one, else ours.
+type callNames struct {
+	wire map[domain.CallID]string // by our id
+	used map[string]bool
+	made int
+}
+
+func newCallNames() *callNames {
+	return &callNames{wire: make(map[domain.CallID]string), used: make(map[string]bool)}
+}
+
+// add names a call of a reply.
+func (n *callNames) add(c domain.ModelCall) string {
+	name := c.ProviderID
+	if name == "" || n.used[name] {
+		name = string(c.ID)
+	}
+	for name == "" || n.used[name] {
+		n.made++
+		name = "call_" + strconv.Itoa(n.made)
+	}
+	n.used[name] = true
+	if c.ID != "" {
+		n.wire[c.ID] = name
+	}
+	return name
+}
+
+// of returns the name of the call an output answers.
+func (n *callNames) of(c domain.ModelCall) string {
+	if name, ok := n.wire[c.ID]; ok {
+		return name
+	}
+	if c.ProviderID != "" {
+		return c.ProviderID
+	}
+	return string(c.ID)
+}
