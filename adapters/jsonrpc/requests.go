@@ -83,7 +83,7 @@ func (c *Conn) handleRequest(m Message) {
 		return
 	}
 	r := &request{id: m.ID, method: m.Method, opens: method.Flags&Opens != 0, queued: make(chan struct{})}
-	r.ctx, r.cancel = context.WithCancelCause(c.ctx)
+	r.ctx, r.cancel = context.WithCancelCause(context.WithValue(c.ctx, requestKey{}, r))
 	if !c.requests.add(r) {
 		c.work.leave()
 		r.cancel(nil)
@@ -107,6 +107,19 @@ func (c *Conn) handleRequest(m Message) {
 		case <-c.ctx.Done():
 		}
 	}
+}
+
+// requestKey finds the request in its own context.
+type requestKey struct{}
+
+// Answered returns a channel that is closed when the response of the request
+// that ctx belongs to was queued, or never will be. A task that must answer
+// after another request waits for it. Outside a request the channel is nil.
+func Answered(ctx context.Context) <-chan struct{} {
+	if r, ok := ctx.Value(requestKey{}).(*request); ok {
+		return r.queued
+	}
+	return nil
 }
 
 // gate checks a method's place in the life of the connection.

@@ -17,27 +17,43 @@ import (
 // encoder appends JSON to buf by hand. It cuts what is too long and says so.
 type encoder struct {
 	buf      []byte
+	start    int // where the params begin in buf
 	limit    int // bytes of one string
 	zeroclaw bool
 }
 
-// fits reports whether what was appended behind the first start bytes is no
-// longer than a line may be. If it is, fits takes it back and tightens the
-// limits, for the caller to write it again.
-func (e *encoder) fits(start int) bool {
-	if len(e.buf)-start <= maxLine || e.limit <= 1<<10 {
+func newEncoder(dst []byte, zeroclaw bool) encoder {
+	return encoder{buf: dst, start: len(dst), limit: startLimit, zeroclaw: zeroclaw}
+}
+
+// over reports whether more was appended than a line may have.
+func (e *encoder) over() bool { return len(e.buf)-e.start > maxLine }
+
+// fits reports whether what was appended is no longer than a line may be. If
+// it is, fits takes it back and tightens the limits, for the caller to write
+// it again.
+func (e *encoder) fits() bool {
+	if !e.over() || e.limit <= 1<<10 {
 		return true
 	}
-	e.buf, e.limit = e.buf[:start], e.limit/4
+	e.buf, e.limit = e.buf[:e.start], e.limit/4
 	return false
 }
 
 // items is how many elements a list may have.
 func (e *encoder) items() int { return e.limit / 256 }
 
-func (e *encoder) raw(s string)    { e.buf = append(e.buf, s...) }
-func (e *encoder) string(s string) { e.buf = jsonrpc.AppendString(e.buf, cut(s, e.limit)) }
-func (e *encoder) int(n int64)     { e.buf = strconv.AppendInt(e.buf, n, 10) }
+func (e *encoder) raw(s string) { e.buf = append(e.buf, s...) }
+func (e *encoder) int(n int64)  { e.buf = strconv.AppendInt(e.buf, n, 10) }
+
+// string appends a string. Once the line is too long it will be written again,
+// so its rest need not be made.
+func (e *encoder) string(s string) {
+	if e.over() {
+		s = ""
+	}
+	e.buf = jsonrpc.AppendString(e.buf, cut(s, e.limit))
+}
 
 // member appends a further member; an empty one is left out.
 func (e *encoder) member(name, value string) {
@@ -62,7 +78,7 @@ func (e *encoder) json(name string, text []byte) {
 		return
 	}
 	e.name(name)
-	if len(text) > e.limit {
+	if len(text) > e.limit || e.over() {
 		e.raw(`{"truncated":true,"bytes":`)
 		e.int(int64(len(text)))
 		e.raw(`}`)
@@ -157,6 +173,9 @@ func (e *encoder) media(kind, mime string, data []byte) bool {
 }
 
 func (e *encoder) base64(data []byte) {
+	if e.over() {
+		data = nil
+	}
 	e.raw(`"`)
 	e.buf = base64.StdEncoding.AppendEncode(e.buf, data)
 	e.raw(`"`)

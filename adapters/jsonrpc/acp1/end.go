@@ -48,9 +48,18 @@ func (c *connection) end(id domain.SessionID, fn ender, forgiving bool, result a
 	if err = forgive(err); err != nil {
 		return nil, err
 	}
+	answered := c.turns.of(id)
 	return func(ctx context.Context) (jsonrpc.Reply, error) {
 		if err := forgive(run(ctx)); err != nil {
 			return jsonrpc.Reply{}, err
+		}
+		// The turns have ended; their answers go first.
+		for _, ch := range answered {
+			select {
+			case <-ch:
+			case <-ctx.Done():
+				return jsonrpc.Reply{}, context.Cause(ctx)
+			}
 		}
 		return jsonrpc.Reply{Result: result}, nil
 	}, nil

@@ -1,6 +1,7 @@
 package acp1
 
 import (
+	"bytes"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -74,10 +75,13 @@ func (o object) text(name string) string {
 	return s
 }
 
-// stringOf decodes a JSON string.
+// stringOf decodes a JSON string of a message that was found valid.
 func stringOf(raw json.RawMessage) (string, bool) {
 	if kindOf(raw) != '"' {
 		return "", false
+	}
+	if n := len(raw); n > 1 && raw[0] == '"' && raw[n-1] == '"' && bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : n-1]), true // blobs come in megabytes
 	}
 	var s string
 	if err := json.Unmarshal(raw, &s); err != nil {

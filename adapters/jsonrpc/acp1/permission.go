@@ -73,7 +73,7 @@ func (p *permissionParams) AppendJSON(dst []byte) []byte {
 		reason := domain.ContentBlock{Block: domain.Text{Text: p.Reason}}
 		call.Content = append([]domain.CallContent{reason}, call.Content...)
 	}
-	e := encoder{buf: dst, limit: startLimit}
+	e := newEncoder(dst, false)
 	for {
 		e.raw(`{"sessionId":`)
 		e.string(string(p.Session))
@@ -93,7 +93,7 @@ func (p *permissionParams) AppendJSON(dst []byte) []byte {
 			e.raw(`}`)
 		}
 		e.raw(`]}`)
-		if e.fits(len(dst)) {
+		if e.fits() {
 			return e.buf
 		}
 	}

@@ -23,6 +23,7 @@ func (c *connection) prompt(ctx context.Context, id domain.SessionID, p object) 
 	if err != nil {
 		return nil, err
 	}
+	c.turns.add(id, jsonrpc.Answered(ctx))
 	// The turn hangs on the admission's context, which is the request's.
 	return func(context.Context) (jsonrpc.Reply, error) {
 		out, err := run()

@@ -115,6 +115,7 @@ type connection struct {
 	// agreed is replaced once, by the initialize request, while no other
 	// method is served.
 	agreed atomic.Pointer[agreement]
+	turns  openTurns
 }
 
 // agreement is what initialize fixed.

@@ -26,14 +26,14 @@ type sessionUpdate struct {
 // AppendJSON appends the params. A message that gets too long is written
 // again with tighter limits.
 func (s *sessionUpdate) AppendJSON(dst []byte) []byte {
-	e := encoder{buf: dst, limit: startLimit, zeroclaw: s.zeroclaw}
+	e := newEncoder(dst, s.zeroclaw)
 	for {
 		e.raw(`{"sessionId":`)
 		e.string(string(s.id))
 		e.raw(`,"update":`)
 		e.update(s.update)
 		e.raw(`}`)
-		if e.fits(len(dst)) {
+		if e.fits() {
 			return e.buf
 		}
 	}

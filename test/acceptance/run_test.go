@@ -1,0 +1,352 @@
+package acceptance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/berth-dev/berth/adapters/jsonrpc"
+	"github.com/berth-dev/berth/adapters/jsonrpc/transcript"
+	"github.com/berth-dev/berth/adapters/memory"
+	"github.com/berth-dev/berth/bootstrap"
+	"github.com/berth-dev/berth/core/ports"
+)
+
+var update = flag.Bool("update", false, "rewrite the agent's lines of the scripts with what it answered")
+
+// binary is the built command, made once by TestMain.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "berth-acceptance-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "berth")
+	if runtime.GOOS == "windows" {
+		binary += ".exe"
+	}
+	build := exec.Command("go", "build", "-o", binary, "github.com/berth-dev/berth/cmd/berth")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the binary: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// TestScripts plays every case in its modes.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, file := range files {
+		s, err := parseScenario(file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			for _, mode := range s.modes {
+				t.Run(mode, func(t *testing.T) {
+					if mode == "inproc" {
+						runInproc(t, s)
+					} else {
+						t.Parallel()
+						runStdio(t, s)
+					}
+				})
+			}
+		})
+	}
+}
+
+// deadline bounds a script in real time; in a bubble time is free.
+const deadline = 20 * time.Second
+
+// durable is a memory store that counts as one that keeps sessions: the test
+// keeps it over the restarts of a script.
+type durable struct{ ports.Store }
+
+func (durable) Durable() bool { return true }
+func (durable) Close() error  { return nil }
+
+// inproc runs Apps inside the test's bubble.
+type inproc struct {
+	t     *testing.T
+	cfg   *bootstrap.Config
+	store ports.Store
+	log   *logBuffer
+	mon   *monitor
+
+	mu    sync.Mutex
+	app   *bootstrap.App
+	conns map[string]chan error
+}
+
+func runInproc(t *testing.T, s *scenario) {
+	w := s.prepare(t)
+	cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{ConfigDir: w.config, DataDir: w.data, Home: w.config, Flags: map[string]string{"log.level": "info"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := &inproc{t: t, cfg: cfg, log: &logBuffer{}, mon: newMonitor(true), conns: map[string]chan error{}}
+		if cfg.Store.Driver != "memory" {
+			r.store = durable{memory.New(time.Now)}
+		}
+		r.start()
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		run, err := transcript.Play(ctx, s.script, transcript.Options{
+			Connect: r.connect, Monitor: r.mon.frame, Vars: map[string]string{"WORK": w.work, "DATA": w.data, "CONFIG": w.config},
+			After: func(ctx context.Context, d time.Duration) error { time.Sleep(d); return nil },
+			Settle: func(context.Context) error {
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				return nil
+			},
+			Update: *update,
+		})
+		s.judge(t, run, err, r.mon, r.log.String())
+		r.stop()
+		// What was left behind after a cancel ends by itself; nothing else may
+		// be there when the bubble ends (I9).
+		time.Sleep(time.Minute)
+		s.checkLog(t, r.log.String())
+	})
+	s.checkFiles(t, w)
+}
+
+func (r *inproc) start() {
+	opts := []bootstrap.Option{bootstrap.WithLog(r.log)}
+	if r.store != nil {
+		opts = append(opts, bootstrap.WithStore(r.store))
+	}
+	app, err := bootstrap.New(r.cfg, opts...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.app = app
+}
+
+// connect serves a new connection of the App. Connecting again as the same
+// client ends the App and starts another one, as a new process would.
+func (r *inproc) connect(_ context.Context, client string) (jsonrpc.Frames, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if old := r.conns[client]; old != nil {
+		<-old
+		delete(r.conns, client)
+		if err := r.app.Stop(r.t.Context()); err != nil {
+			return nil, err
+		}
+		r.start()
+		r.mon.reset(client)
+	}
+	toAgent, fromClient := io.Pipe()
+	toClient, fromAgent := io.Pipe()
+	done := make(chan error, 1)
+	app := r.app
+	go func() {
+		done <- app.Serve(context.Background(), jsonrpc.NewStdio(toAgent, fromAgent, int(r.cfg.ACP.MaxMessageBytes)))
+	}()
+	r.conns[client] = done
+	return jsonrpc.NewStdio(toClient, fromClient, 0), nil
+}
+
+// stop ends everything.
+func (r *inproc) stop() {
+	for _, done := range r.conns {
+		<-done
+	}
+	if err := r.app.Stop(context.Background()); err != nil {
+		r.t.Errorf("stop: %v", err)
+	}
+}
+
+// stdio runs the binary.
+type stdio struct {
+	t    *testing.T
+	w    world
+	mon  *monitor
+	log  *logBuffer
+	mu   sync.Mutex
+	now  map[string]*process
+	last *process
+	ends []*process
+	cut  bool
+}
+
+type process struct {
+	cmd    *exec.Cmd
+	done   chan struct{}
+	killed bool
+}
+
+func runStdio(t *testing.T, s *scenario) {
+	w := s.prepare(t)
+	r := &stdio{t: t, w: w, mon: newMonitor(false), log: &logBuffer{}, now: map[string]*process{}}
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	run, err := transcript.Play(ctx, s.script, transcript.Options{
+		Connect: r.connect, Monitor: r.mon.frame, Vars: map[string]string{"WORK": w.work, "DATA": w.data, "CONFIG": w.config},
+		Kill: r.kill, Exit: r.exit, Update: *update,
+	})
+	for _, p := range r.ends {
+		select {
+		case <-p.done:
+			if code := p.cmd.ProcessState.ExitCode(); code != 0 && !p.killed {
+				t.Errorf("the agent ended with code %d", code)
+			}
+		case <-time.After(5 * time.Second):
+			t.Error("I9: the agent still runs 5 s after its input ended")
+			_ = p.cmd.Process.Kill()
+			<-p.done
+		}
+	}
+	s.judge(t, run, err, r.mon, r.log.String())
+	s.checkLog(t, r.log.String())
+	s.checkFiles(t, w)
+}
+
+func (r *stdio) connect(_ context.Context, client string) (jsonrpc.Frames, error) {
+	cmd := exec.Command(binary, "acp", "--config-dir", r.w.config, "--data-dir", r.w.data, "--log-level", "info")
+	cmd.Dir = r.w.config
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		return strings.Contains(kv, "_API_KEY=") || strings.HasPrefix(kv, "BERTH_")
+	}), "HOME="+r.w.config, "BERTH_store__required=true") // a loaded machine may take longer than initialize waits
+	cmd.Stderr = r.log
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, outEnd, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stdout = outEnd
+	err = cmd.Start()
+	outEnd.Close()
+	if err != nil {
+		out.Close()
+		return nil, err
+	}
+	p := &process{cmd: cmd, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		_ = cmd.Wait()
+	}()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.now[client] != nil {
+		r.mon.reset(client)
+	}
+	r.now[client], r.last = p, p
+	r.ends = append(r.ends, p)
+	return jsonrpc.NewStdio(out, stdin, 0), nil
+}
+
+func (r *stdio) kill(_ context.Context, client string) error {
+	r.mu.Lock()
+	p := r.now[client]
+	r.mu.Unlock()
+	if p == nil {
+		return errors.New("nothing to kill")
+	}
+	p.killed = true
+	err := p.cmd.Process.Kill()
+	<-p.done
+	return err
+}
+
+func (r *stdio) exit(ctx context.Context) (int, error) {
+	select {
+	case <-r.last.done:
+		return r.last.cmd.ProcessState.ExitCode(), nil
+	case <-ctx.Done():
+		return 0, errors.New("the agent still runs")
+	}
+}
+
+// judge reports how a play went: the script's own verdict and the monitors'.
+func (s *scenario) judge(t *testing.T, run *transcript.Run, err error, mon *monitor, log string) {
+	t.Helper()
+	var f *transcript.Failure
+	switch {
+	case errors.As(err, &f):
+		t.Errorf("%s:%d: %v\nlog:\n%s", s.file, s.at+f.Line-1, err, log)
+	case err != nil:
+		t.Errorf("%s: %v\nlog:\n%s", s.file, err, log)
+	}
+	for _, line := range mon.finish(s.endsOpen() || err != nil) {
+		t.Errorf("%s: %s", s.file, line)
+	}
+	if strings.Contains(log, "panic") || strings.Contains(log, "late update") {
+		t.Errorf("%s: the log tells of an internal fault:\n%s", s.file, log)
+	}
+	if *update && err == nil {
+		s.rewrite(t, run.Script)
+	}
+}
+
+// endsOpen reports whether the script leaves requests without an answer on
+// purpose: it cuts or kills, or simply ends.
+func (s *scenario) endsOpen() bool {
+	for _, l := range s.script.Lines {
+		if l.Op == transcript.Kill || l.Op == transcript.Drop {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scenario) rewrite(t *testing.T, script *transcript.Script) {
+	t.Helper()
+	for i, f := range s.text.Files {
+		if f.Name == "script" {
+			s.text.Files[i].Data = []byte(script.String())
+		}
+	}
+	if err := os.WriteFile(s.file, txtar.Format(s.text), 0o644); err != nil {
+		t.Error(err)
+	}
+}
+
+// logBuffer collects a log that several goroutines write.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
