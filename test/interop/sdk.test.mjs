@@ -256,7 +256,7 @@ test("list, close and delete", async (t) => {
 });
 
 test("two sessions work at the same time", async (t) => {
-  const home = new Home(t, {script: '--- next when "slow"\nchunks 200 "s" every 5ms\n--- next when "fast"\ntext "fast"'});
+  const home = new Home(t, {script: '--- next when "slow"\nchunks 100 "s" every 5ms\n--- next when "fast"\ntext "fast"'});
   const c = await Client.open(t, home);
   const [slow, fast] = [await c.session(), await c.session()];
   const first = c.next((u) => u.sessionUpdate === "agent_message_chunk", "the first chunk");
@@ -292,7 +292,7 @@ test("errors say what was wrong", async (t) => {
   const id = await c.session();
   const failed = await c.refused(M.agent.session.prompt, {sessionId: id, prompt: [{type: "text", text: "x"}]});
   assert.match(failed.message, /the model does not exist/);
-  assert.equal(failed.data.reason, "PROVIDER_ERROR");
+  assert.match(failed.data.reason, /^PROVIDER_/);
 });
 
 test("the offline model works without any configuration", async (t) => {
