@@ -98,7 +98,7 @@ func (r *rig) session(n int) domain.Session {
 	at := micro(r.clock.Now()).Add(time.Duration(n) * time.Second)
 	return domain.Session{
 		ID: domain.SessionID(id), Key: "acp:" + id, Agent: "default",
-		Cwd: "/work/project", CwdGiven: "/work/./project", Additional: []string{"/work/lib", "/work/ünï"},
+		Cwd: "/projects/one", CwdGiven: "/projects/./one", Additional: []string{"/projects/lib", "/projects/ünï"},
 		Workspace: "/data/agents/default/workspace", Title: "Session " + fmt.Sprint(n), Client: "suite 1.0",
 		CreatedAt: at, UpdatedAt: at,
 	}

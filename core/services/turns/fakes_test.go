@@ -141,7 +141,10 @@ func says(text string) step {
 
 // wants says a text and asks for calls of the named tools.
 func wants(text string, tools ...string) step {
-	evs := []domain.ModelEvent{domain.TextDelta{Text: text}}
+	var evs []domain.ModelEvent
+	if text != "" {
+		evs = append(evs, domain.TextDelta{Text: text})
+	}
 	for _, name := range tools {
 		evs = append(evs, domain.CallRequested{Call: domain.ModelCall{ProviderID: "p", Name: name, Args: []byte(`{"x":1}`)}})
 	}
@@ -224,7 +227,7 @@ func reader(name string) *tool {
 }
 
 func editor(name string) *tool {
-	return &tool{spec: domain.ToolSpec{Name: name, Kind: domain.KindEdit}, access: domain.Access{Class: domain.AccessEdit, Scope: "/work"}}
+	return &tool{spec: domain.ToolSpec{Name: name, Kind: domain.KindEdit}, access: domain.Access{Class: domain.AccessEdit, Scope: "/project"}}
 }
 
 // takes makes a run last, or end with the context.

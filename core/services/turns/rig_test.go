@@ -62,7 +62,7 @@ func newWorld(t *testing.T, tools ...ports.Tool) *world {
 		Sessions: w.sessions, Permissions: permissions.New(w.observer, time.Now, askLimit), Models: w.models, Blobs: w.blobs,
 		Observer: w.observer, Clock: time.Now, IDs: ids,
 	})
-	opened, err := w.sessions.New(t.Context(), w.client, domain.NewSession{Dirs: domain.Directories{Cwd: "/work"}})
+	opened, err := w.sessions.New(t.Context(), w.client, domain.NewSession{Dirs: domain.Directories{Cwd: "/project"}})
 	if err != nil {
 		t.Fatalf("open the session: %v", err)
 	}

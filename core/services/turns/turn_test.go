@@ -589,7 +589,7 @@ func TestTurn_BlobsAreStoredBeforeThePromptIsJournalled(t *testing.T) {
 		if want := []string{"domain.Text", "domain.Attachment", "domain.Resource", "domain.Attachment"}; !slices.Equal(got, want) {
 			t.Errorf("the journal holds %v", got)
 		}
-		if text := domain.PromptText(w.model.seen()[0].Messages[0].(domain.UserInput).Blocks); !strings.Contains(text, "[IMAGE: /work/uploads/3.bin]") {
+		if text := domain.PromptText(w.model.seen()[0].Messages[0].(domain.UserInput).Blocks); !strings.Contains(text, "[IMAGE: /project/uploads/3.bin]") {
 			t.Errorf("the model reads %q", text)
 		}
 		w.check()
@@ -634,7 +634,7 @@ func TestTurn_ManySessionsKeepApart(t *testing.T) {
 		var all []func() error
 		for range 9 {
 			c := &client{}
-			opened, err := w.sessions.New(w.t.Context(), c, domain.NewSession{Dirs: domain.Directories{Cwd: "/work"}})
+			opened, err := w.sessions.New(w.t.Context(), c, domain.NewSession{Dirs: domain.Directories{Cwd: "/project"}})
 			if err != nil {
 				t.Fatal(err)
 			}
