@@ -201,7 +201,7 @@ func pure(call *ast.CallExpr) bool {
 			return false
 		}
 		switch x.Name + "." + fn.Sel.Name {
-		case "regexp.MustCompile", "strings.NewReplacer", "errors.New", "fmt.Errorf", "fmt.Sprintf", "reflect.TypeFor", "netip.MustParsePrefix", "netip.MustParseAddr":
+		case "regexp.MustCompile", "strings.NewReplacer", "crc32.MakeTable", "errors.New", "fmt.Errorf", "fmt.Sprintf", "reflect.TypeFor", "netip.MustParsePrefix", "netip.MustParseAddr":
 			return true
 		}
 	}

@@ -30,11 +30,12 @@ func rings() []ring {
 		{dir: "adapters/postgres", may: append([]string{"adapters/sqlstore"}, core...)},
 		{dir: "adapters/jsonrpc", may: append([]string{"adapters/jsonrpc"}, core...)},
 		{dir: "adapters/llm", may: append([]string{"adapters/llm"}, core...)},
+		{dir: "adapters/acpclient", may: append([]string{"adapters/jsonrpc"}, core...)},
 		{dir: "adapters", may: core},
 		{dir: "bootstrap", may: []string{"core/domain", "core/ports", "core/services/", "adapters/", "bootstrap/"}},
 		{dir: "cmd", may: []string{
 			"bootstrap/", "core/domain", "core/ports",
-			"adapters/bridge", "adapters/ws", "adapters/jsonrpc/", "cmd/",
+			"adapters/acpclient", "adapters/bridge", "adapters/ws", "adapters/jsonrpc/", "cmd/",
 		}},
 	}
 }
@@ -165,7 +166,7 @@ func homes() []home {
 		{"go.uber.org/fx", []string{"bootstrap"}, "composition and nothing else"},
 		{"github.com/spf13/viper", []string{"bootstrap"}, "reads configuration once, into a value"},
 		{"github.com/pelletier/go-toml/v2", []string{"bootstrap"}, "positions of keys for config get and set"},
-		{"github.com/google/uuid", []string{"bootstrap"}, "the ids behind ports.IDs"},
+		{"github.com/google/uuid", []string{"bootstrap", "adapters/sqlite"}, "the ids behind ports.IDs, and of the process in a lease"},
 		{"github.com/rs/zerolog", []string{"bootstrap", "adapters/observe"}, "log lines are one adapter's choice"},
 		{"github.com/jmoiron/sqlx", []string{"adapters/sqlstore", "adapters/sqlite", "adapters/postgres"}, "SQL stores"},
 		{"modernc.org/sqlite", []string{"adapters/sqlite"}, "SQLite without cgo"},
@@ -174,7 +175,7 @@ func homes() []home {
 		{"github.com/spf13/pflag", []string{"cmd"}, "the command line"},
 		{"golang.org/x/term", []string{"cmd", "bootstrap"}, "is this a terminal"},
 		{"golang.org/x/sys", []string{"adapters/fs", "adapters/exec", "adapters/sqlite", "adapters/sqlstore", "bootstrap", "cmd"}, "directory handles, locks, processes"},
-		{"golang.org/x/tools", []string{"adapters/jsonrpc/transcript"}, "txtar"},
+		{"golang.org/x/tools", []string{"adapters/jsonrpc/transcript", "cmd"}, "txtar, the form of transcripts"},
 		{"github.com/google/go-cmp", nil, "tests: differences one can read"},
 		{"go.uber.org/goleak", nil, "tests: goroutines left behind"},
 		{"github.com/coder/acp-go-sdk", nil, "tests: an independent peer"},

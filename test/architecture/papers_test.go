@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -50,7 +51,7 @@ func checkLinks(t *tree) []violation {
 				continue
 			}
 			for _, p := range braces(strings.TrimPrefix(m[1], "./")) {
-				if userFile(p) {
+				if userFile(p) || placeholder(p) {
 					continue
 				}
 				if !t.namedExists(p) && !t.awaited(strings.TrimSuffix(p, "/")) {
@@ -134,6 +135,13 @@ func userFile(name string) bool {
 		return true
 	}
 	return false
+}
+
+// placeholder reports whether a path stands for many, as adapters/X does.
+func placeholder(name string) bool {
+	return slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool {
+		return len(part) == 1 && unicode.IsUpper(rune(part[0]))
+	})
 }
 
 // braces expands a{b,c}d into abd and acd.
