@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -64,11 +65,17 @@ func (s *Service) Cancel(c ports.Client, id domain.SessionID, cause error) bool 
 	return sl.cancelAll(cause)
 }
 
+// cancelAll cancels what was admitted. Those that wait leave the queue at once:
+// they never begin, and take no place from a prompt that comes after.
 func (sl *slot) cancelAll(cause error) bool {
+	found := len(sl.queue) > 0
 	for _, t := range sl.queue {
 		t.cancel(cause)
 	}
-	return len(sl.queue) > 0
+	if found {
+		sl.queue = slices.Delete(sl.queue, 1, len(sl.queue))
+	}
+	return found
 }
 
 // Wait returns when the ticket's turn has come and what an abandoned turn
@@ -110,13 +117,10 @@ func (t *Ticket) Done(stray <-chan struct{}) {
 	s, sl := t.svc, t.slot
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
-	for i, other := range sl.queue {
-		if other == t {
-			sl.queue = append(sl.queue[:i:i], sl.queue[i+1:]...)
-			if i == 0 && len(sl.queue) > 0 {
-				close(sl.queue[0].turn)
-			}
-			break
+	if i := slices.Index(sl.queue, t); i >= 0 {
+		sl.queue = slices.Delete(sl.queue, i, i+1)
+		if i == 0 && len(sl.queue) > 0 {
+			close(sl.queue[0].turn)
 		}
 	}
 	if stray != nil {

@@ -13,7 +13,7 @@ import (
 var errSealed = errors.New("the turn has ended")
 
 // emitter sends a turn's updates in order and keeps account of the calls that
-// were announced and have no final status yet. Once sealed it lets nothing
+// the client was told of and whose end it was not. Once sealed it lets nothing
 // through, so that no update can follow the response.
 type emitter struct {
 	t      *turn
@@ -52,13 +52,16 @@ func (m *emitter) pass(ctx context.Context, u domain.Update) error {
 		m.t.e.trouble(ctx, m.t.sid, "turns: late update", errSealed)
 		return errSealed
 	}
+	if err := m.t.live.Client().Send(ctx, m.t.sid, u); err != nil {
+		return err
+	}
 	if opened, ok := u.(domain.CallOpened); ok {
 		m.open = append(m.open, openCall{id: opened.ID, tool: opened.Name})
 	}
 	if changed, ok := u.(domain.CallChanged); ok && changed.Status.Final() {
 		m.open = slices.DeleteFunc(m.open, func(o openCall) bool { return o.id == changed.ID })
 	}
-	return m.t.live.Client().Send(ctx, m.t.sid, u)
+	return nil
 }
 
 // progress sends an intermediate report of a call. A tool that reports after

@@ -88,10 +88,15 @@ func (r *reply) take(ev domain.ModelEvent) error {
 	t := r.t
 	switch ev := ev.(type) {
 	case domain.TextDelta:
-		id := r.grow(false, ev.Text)
-		return t.emit.send(t.ctx, domain.AgentText{ID: id, Text: ev.Text})
+		if err := t.emit.send(t.ctx, domain.AgentText{ID: r.message(false), Text: ev.Text}); err != nil {
+			return err
+		}
+		r.grow(ev.Text)
 	case domain.ThoughtDelta:
-		return t.emit.send(t.ctx, domain.AgentThought{ID: r.grow(true, ev.Text), Text: ev.Text})
+		if err := t.emit.send(t.ctx, domain.AgentThought{ID: r.message(true), Text: ev.Text}); err != nil {
+			return err
+		}
+		r.grow(ev.Text)
 	case domain.CallRequested:
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -119,9 +124,9 @@ func (r *reply) take(ev domain.ModelEvent) error {
 	return nil
 }
 
-// grow adds a delta to the part of its kind and returns the message's id. A
-// change between text and thought begins a new message.
-func (r *reply) grow(thought bool, text string) domain.MessageID {
+// message returns the id of the message that a delta belongs to. A change
+// between text and thought begins a new one.
+func (r *reply) message(thought bool) domain.MessageID {
 	t := r.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -133,11 +138,18 @@ func (r *reply) grow(thought bool, text string) domain.MessageID {
 		r.part = domain.MessagePart{ID: domain.MessageID(fmt.Sprintf("%s-m%d", t.id, t.messages)), Thought: thought}
 		r.growing = true
 	}
+	return r.part.ID
+}
+
+// grow adds what the client was told to the message.
+func (r *reply) grow(text string) {
+	t := r.t
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	r.text.WriteString(text)
-	if !thought {
+	if !r.part.Thought {
 		t.all.WriteString(text)
 	}
-	return r.part.ID
 }
 
 // closePart ends the part that grows, with the turn's mutex held.
@@ -145,8 +157,10 @@ func (r *reply) closePart() {
 	if !r.growing {
 		return
 	}
-	r.part.Text = r.text.String()
-	r.said.Parts = append(r.said.Parts, r.part)
+	if r.text.Len() > 0 {
+		r.part.Text = r.text.String()
+		r.said.Parts = append(r.said.Parts, r.part)
+	}
 	r.text.Reset()
 	r.growing = false
 }
@@ -159,7 +173,7 @@ func (r *reply) seen() (domain.AssistantSaid, bool) {
 	}
 	said := r.said
 	said.Parts = slices.Clone(said.Parts)
-	if r.growing {
+	if r.growing && r.text.Len() > 0 {
 		part := r.part
 		part.Text = r.text.String()
 		said.Parts = append(said.Parts, part)
