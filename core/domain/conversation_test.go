@@ -11,7 +11,7 @@ import (
 	. "github.com/berth-dev/berth/core/domain"
 )
 
-const seeds = 400 // random journals for each property
+const seeds = 200 // random journals for each property
 
 // checkMessages demands what every provider demands: each call of a reply has
 // exactly one output, and the outputs stand directly behind their reply.

@@ -27,10 +27,11 @@ type emitter struct {
 	open    []openCall
 }
 
-// openCall is a call that was announced and has no final status.
+// openCall is a call that the client was told of and whose end it was not.
 type openCall struct {
 	id   domain.CallID
 	tool string
+	end  *domain.CallFinished // the end that is journalled; nil when there is none
 }
 
 func newEmitter(t *turn) *emitter {
@@ -88,7 +89,25 @@ func (m *emitter) record(recs ...domain.Record) (stored bool, err error) {
 	if err := m.store(recs...); err != nil {
 		return false, err
 	}
+	m.noteEnds(recs)
 	return true, m.tell(recs...)
+}
+
+// noteEnds remembers the ends of calls among journalled records, in case the
+// client cannot be told of them now.
+func (m *emitter) noteEnds(recs []domain.Record) {
+	for _, rec := range recs {
+		end, ok := rec.(domain.CallFinished)
+		if !ok || m.sending.acquire(m.t.telling) != nil {
+			continue
+		}
+		for i := range m.open {
+			if m.open[i].id == end.Call {
+				m.open[i].end = &end
+			}
+		}
+		m.sending.release()
+	}
 }
 
 // store journals records, unless the turn was given up.
@@ -143,8 +162,9 @@ func (m *emitter) seal() {
 	m.sending.release()
 }
 
-// closeAll reports every open call as failed, past the seal, as long as the
-// context lasts, and returns those calls.
+// closeAll tells the end of every open call, past the seal, as long as the
+// context lasts: the one that is journalled, else a failure with the text. It
+// returns those calls.
 func (m *emitter) closeAll(ctx context.Context, text string) []openCall {
 	if m.sending.acquire(ctx) != nil {
 		return nil
@@ -153,7 +173,11 @@ func (m *emitter) closeAll(ctx context.Context, text string) []openCall {
 	open := m.open
 	m.open = nil
 	for _, c := range open {
-		for _, u := range domain.Updates(callFailed(m.t.id, c.id, text)) {
+		end := callFailed(m.t.id, c.id, text)
+		if c.end != nil {
+			end = *c.end
+		}
+		for _, u := range domain.Updates(end) {
 			if ctx.Err() == nil {
 				_ = m.t.live.Client().Send(ctx, m.t.sid, u) // fails only when nobody listens any more
 			}

@@ -15,6 +15,10 @@ func (t *turn) closeCalls(err error) {
 		text = "The turn broke off before this call finished; it may or may not have taken effect."
 	}
 	for _, c := range t.emit.unfinished() {
+		if c.end != nil {
+			_ = t.emit.tell(*c.end) // fails only when nobody listens any more
+			continue
+		}
 		rec := callFailed(t.id, c.id, text)
 		if stored, _ := t.emit.record(rec); !stored {
 			_ = t.emit.tell(rec) // fails only when nobody listens any more

@@ -113,6 +113,9 @@ const leftBehind = "Cancelled; it did not stop in time and was left behind. It m
 func (t *turn) lastWords(ctx context.Context) {
 	err := t.isolate("last words", func() error {
 		for _, c := range t.emit.closeAll(ctx, leftBehind) {
+			if c.end != nil {
+				continue
+			}
 			t.e.trouble(ctx, t.sid, "turns: call outlived its turn",
 				fmt.Errorf("%s (call %s) did not stop: %w", c.tool, c.id, context.Cause(t.ctx)))
 		}
