@@ -65,7 +65,7 @@ type rig struct {
 	queue [][]byte // frames read and not yet asked for
 	eof   bool
 	last  int // id of the newest request
-	// passed are the responses met while waiting for another one.
+	// passed are the responses that came so far.
 	passed map[string]jsonrpc.Message
 }
 
@@ -198,11 +198,11 @@ func (r *rig) answer(id string) (jsonrpc.Message, []jsonrpc.Message) {
 	var before []jsonrpc.Message
 	for {
 		m := r.next()
-		if m.Kind == jsonrpc.Response && string(m.ID) == id {
-			return m, before
-		}
 		if m.Kind == jsonrpc.Response {
 			r.passed[string(m.ID)] = m
+			if string(m.ID) == id {
+				return m, before
+			}
 		}
 		before = append(before, m)
 	}
@@ -305,4 +305,14 @@ func (r *rig) lateAnswer(id string) jsonrpc.Message {
 	}
 	m, _ := r.answer(id)
 	return m
+}
+
+// knows reports whether a response has told the client of a session.
+func (r *rig) knows(id string) bool {
+	for _, m := range r.passed {
+		if objectOf(m.Result).text("sessionId") == id {
+			return true
+		}
+	}
+	return false
 }

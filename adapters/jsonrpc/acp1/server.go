@@ -101,7 +101,9 @@ func Serve(ctx context.Context, frames jsonrpc.Frames, p Params) error {
 		opts.IDs = jsonrpc.NewIDs("zc-out-")
 	}
 	c := &connection{p: p, conn: jsonrpc.NewConn(frames, opts)}
-	c.agreed.Store(&agreement{dialect: opts.Dialect})
+	// Until initialize every method is there, so that the peer can say that
+	// initialize comes first.
+	c.agreed.Store(&agreement{dialect: opts.Dialect, durable: true})
 	c.client = &client{on: c}
 	return c.conn.Serve(ctx, c)
 }
