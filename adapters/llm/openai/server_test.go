@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -347,3 +348,6 @@ func (e *eventWriter) refuse(r porttest.Refusal) {
 	}
 	e.send(`{"error":` + errorObject(r) + `}`)
 }
+
+// update rewrites golden files.
+var update = flag.Bool("update", false, "rewrite golden files")
