@@ -219,10 +219,9 @@ func stuckPlaces(look, change *tool) []stuck {
 	onUpdate := func(match func(domain.Update) bool) func(*world, func(context.Context) error) {
 		return func(w *world, block func(context.Context) error) {
 			w.model.play(wants("some text", "change"), says("done"))
-			hung := false
+			var hung atomic.Bool
 			w.client.setSend(func(ctx context.Context, u domain.Update) error {
-				if match(u) && !hung {
-					hung = true
+				if match(u) && hung.CompareAndSwap(false, true) {
 					return block(ctx)
 				}
 				return nil
