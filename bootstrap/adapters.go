@@ -60,7 +60,7 @@ func newObserver(lc fx.Lifecycle, cfg *Config, o *options) (ports.Observer, erro
 		return nil, err
 	}
 	lc.Append(fx.StopHook(l.Close))
-	for _, w := range cfg.Warnings {
+	for _, w := range append(slices.Clone(cfg.Warnings), unavailable(cfg)...) {
 		l.Log().Warn().Msg(w)
 	}
 	return l, nil
