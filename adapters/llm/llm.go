@@ -107,6 +107,9 @@ type Opener struct {
 	// Complete, when not nil, adds what the type itself knows about a model,
 	// for the catalogue, which opens nothing.
 	Complete func(domain.ModelInfo) domain.ModelInfo
+	// Warn, when not nil, returns settings of a provider that cannot have the
+	// effect they promise, one sentence each.
+	Warn func(ProviderConfig) []string
 }
 
 // Models opens the models of configured providers. It is safe for concurrent
@@ -204,6 +207,19 @@ func (m *Models) Catalog(ctx context.Context) ([]domain.ModelInfo, error) {
 		}
 	}
 	return all, nil
+}
+
+// Warnings returns what a person should know about the configured providers,
+// one sentence each: settings that a server ignores.
+func (m *Models) Warnings() []string {
+	var all []string
+	for _, name := range m.names {
+		p := m.providers[name]
+		if warn := m.openers[p.Type].Warn; warn != nil {
+			all = append(all, warn(p)...)
+		}
+	}
+	return all
 }
 
 // Close closes idle connections. Running exchanges end by their contexts.

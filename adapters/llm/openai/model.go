@@ -14,9 +14,12 @@ package openai
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -30,8 +33,30 @@ import (
 // base_url is the address up to and including the version, such as
 // "http://127.0.0.1:11434/v1"; it must be set.
 func Opener() llm.Opener {
-	return llm.Opener{Open: func(p llm.Provider, info domain.ModelInfo) (ports.Model, error) { return New(p, info) }}
+	return llm.Opener{
+		Open: func(p llm.Provider, info domain.ModelInfo) (ports.Model, error) { return New(p, info) },
+		Warn: warn,
+	}
 }
+
+// warn tells of a window that is set and that this wire cannot set: Ollama
+// takes it on its own API alone, and cuts what does not fit without a word.
+func warn(p llm.ProviderConfig) []string {
+	u, err := url.Parse(p.BaseURL)
+	if err != nil || u.Port() != ollamaPort {
+		return nil
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(p.Models)) {
+		if n := p.Models[name].ContextWindow; n > 0 {
+			out = append(out, fmt.Sprintf("providers.%s.models.%q.context_window is %d, but Ollama's compatible address ignores it: "+
+				"start Ollama with OLLAMA_CONTEXT_LENGTH=%d, or it may silently cut longer conversations", p.Name, name, n, n))
+		}
+	}
+	return out
+}
+
+const ollamaPort = "11434"
 
 // Model is one model of one server. It is safe for concurrent use.
 type Model struct {

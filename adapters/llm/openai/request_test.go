@@ -164,6 +164,24 @@ func TestNew_Address(t *testing.T) {
 	}
 }
 
+// TestWarnings: a window that Ollama would ignore is not set in silence
+// (A-PROV-10).
+func TestWarnings(t *testing.T) {
+	models := map[string]llm.ModelFacts{"a": {ContextWindow: 32000}, "b": {}}
+	ms, err := llm.New(llm.Config{Providers: []llm.ProviderConfig{
+		{Name: "local", Type: "x", BaseURL: "http://127.0.0.1:11434/v1", Models: models},
+		{Name: "other", Type: "x", BaseURL: "http://127.0.0.1:8080/v1", Models: models},
+		{Name: "empty", Type: "x"},
+	}}, map[string]llm.Opener{"x": Opener()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ms.Warnings()
+	if len(got) != 1 || !strings.Contains(got[0], `providers.local.models."a".context_window`) || !strings.Contains(got[0], "OLLAMA_CONTEXT_LENGTH=32000") {
+		t.Errorf("%q", got)
+	}
+}
+
 // picky is a server that refuses what a test names and records requests.
 type picky struct {
 	refuse func(body map[string]any) string // words of a refusal; "" accepts
