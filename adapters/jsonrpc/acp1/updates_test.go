@@ -120,7 +120,7 @@ func TestUpdates_Zeroclaw(t *testing.T) {
 // Whatever its size, an update makes a valid line that clients accept, and
 // says what is missing.
 func TestUpdates_TooLong(t *testing.T) {
-	big := strings.Repeat("\x01é", 4<<20) // six bytes on the wire for one
+	big := strings.Repeat("\x01é", 1<<20) // six bytes on the wire for one
 	many := func(n int) (list []domain.CallContent) {
 		for range n {
 			list = append(list, domain.ContentBlock{Block: domain.Text{Text: big[:1<<17]}})
