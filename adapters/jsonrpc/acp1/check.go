@@ -64,6 +64,7 @@ func (c *Checker) Agent(frame []byte) error {
 			return fmt.Errorf("request id %s is not a string", m.ID)
 		}
 		return at(m.Method, requestShape(m.Method)(m.Params))
+	case jsonrpc.Response:
 	}
 	return c.response(m)
 }
@@ -76,6 +77,7 @@ func (c *Checker) envelope(frame []byte, kind jsonrpc.Kind) error {
 		allowed = []string{"jsonrpc", "id", "method", "params"}
 	case jsonrpc.Notification:
 		allowed = []string{"jsonrpc", "method", "params"}
+	case jsonrpc.Response:
 	}
 	for name := range jsonrpc.Members(frame) {
 		if !slices.Contains(allowed, name) {

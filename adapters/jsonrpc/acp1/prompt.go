@@ -51,6 +51,7 @@ func (c *connection) queues() bool {
 		return true
 	case BusyReject:
 		return false
+	case BusyAuto:
 	}
 	return !c.state().zeroclaw()
 }

@@ -149,9 +149,7 @@ func explain(err error, id domain.SessionID) error {
 		return err
 	}
 	out := *e
-	if err != error(e) {
-		out.Err = err // keep what was wrapped around it for the log
-	}
+	out.Err = err // with all that was wrapped around it, for the log
 	if e.Code == domain.AuthRequired && !strings.Contains(strings.ToLower(e.Msg), authWords) {
 		out.Msg = "Authentication required: " + e.Msg
 	}

@@ -186,7 +186,7 @@ func (e *encoder) body(u domain.CallChanged) {
 func toolKind(k domain.ToolKind) domain.ToolKind {
 	switch k {
 	case domain.KindRead, domain.KindEdit, domain.KindDelete, domain.KindMove, domain.KindSearch, domain.KindExecute,
-		domain.KindThink, domain.KindFetch, domain.KindSwitchMode:
+		domain.KindThink, domain.KindFetch, domain.KindSwitchMode, domain.KindOther:
 		return k
 	}
 	return domain.KindOther
