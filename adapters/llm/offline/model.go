@@ -4,14 +4,21 @@
 // permissions, diffs, cancel and load at work before owning a key. It says
 // that it is not a language model.
 //
-// Read next: understand.go.
+// It keeps no state: what it says next follows from the conversation it is
+// given, so it goes on after a load as if nothing had happened.
+//
+// Read next: requests.go (what it understands), then answer.go (how a message
+// with several requests is carried out one reply at a time).
 package offline
 
 import (
 	"context"
 	"iter"
 	"strings"
+	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
@@ -43,8 +50,9 @@ func complete(info domain.ModelInfo) domain.ModelInfo {
 }
 
 type model struct {
-	info domain.ModelInfo
-	pace time.Duration
+	info    domain.ModelInfo
+	pace    time.Duration
+	grammar func() grammar // compiled when the model is first asked
 }
 
 var _ ports.Model = (*model)(nil)
@@ -52,7 +60,7 @@ var _ ports.Model = (*model)(nil)
 // New returns the model. pace is the pause before each streamed word; 0 means
 // none.
 func New(info domain.ModelInfo, pace time.Duration) ports.Model {
-	return &model{info: info, pace: pace}
+	return &model{info: info, pace: pace, grammar: sync.OnceValue(newGrammar)}
 }
 
 // Info describes the model.
@@ -61,37 +69,31 @@ func (m *model) Info() domain.ModelInfo { return m.info }
 // Stream answers the newest user message, one step at a time.
 func (m *model) Stream(ctx context.Context, req domain.ModelRequest) iter.Seq2[domain.ModelEvent, error] {
 	return func(yield func(domain.ModelEvent, error) bool) {
-		reply := answer(req)
-		for chunk := range words(reply.text) {
-			if err := m.wait(ctx); err != nil {
-				yield(nil, err)
-				return
-			}
-			if !yield(domain.TextDelta{Text: chunk}, nil) {
-				return
-			}
-		}
 		if ctx.Err() != nil {
 			yield(nil, ended(ctx))
 			return
 		}
-		finish := domain.FinishStop
-		for _, call := range reply.calls {
-			finish = domain.FinishCalls
-			if !yield(domain.CallRequested{Call: call}, nil) {
+		r := m.grammar().answer(req)
+		for ev := range r.events() {
+			_, isText := ev.(domain.TextDelta)
+			_, isThought := ev.(domain.ThoughtDelta)
+			if err := m.wait(ctx, isText || isThought); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(ev, nil) {
 				return
 			}
 		}
-		yield(domain.Finish{Reason: finish}, nil)
 	}
 }
 
 // wait pauses before a word, or returns because the context ended.
-func (m *model) wait(ctx context.Context) error {
+func (m *model) wait(ctx context.Context, word bool) error {
 	if ctx.Err() != nil {
 		return ended(ctx)
 	}
-	if m.pace <= 0 {
+	if m.pace <= 0 || !word {
 		return nil
 	}
 	timer := time.NewTimer(m.pace)
@@ -108,16 +110,48 @@ func ended(ctx context.Context) error {
 	return domain.WrapError(domain.Cancelled, context.Cause(ctx), "the reply was cancelled")
 }
 
+// reply is what the model says and wants done in one step.
+type reply struct {
+	thought string
+	text    string
+	calls   []domain.ModelCall
+}
+
+// events are the events of a reply: thought and text word by word, then the
+// calls, then the finish.
+func (r reply) events() iter.Seq[domain.ModelEvent] {
+	return func(yield func(domain.ModelEvent) bool) {
+		for word := range words(r.thought) {
+			if !yield(domain.ThoughtDelta{Text: word}) {
+				return
+			}
+		}
+		for word := range words(r.text) {
+			if !yield(domain.TextDelta{Text: word}) {
+				return
+			}
+		}
+		finish := domain.Finish{Reason: domain.FinishStop}
+		for _, call := range r.calls {
+			finish.Reason = domain.FinishCalls
+			if !yield(domain.CallRequested{Call: call}) {
+				return
+			}
+		}
+		yield(finish)
+	}
+}
+
 // words cuts text into words, each with the white space before it.
 func words(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
 		for text != "" {
-			start := strings.IndexFunc(text, notSpace)
-			if start < 0 {
-				yield(text)
-				return
+			start := strings.IndexFunc(text, func(c rune) bool { return !unicode.IsSpace(c) })
+			end := -1
+			if start >= 0 {
+				end = strings.IndexFunc(text[start:], unicode.IsSpace)
 			}
-			end := strings.IndexFunc(text[start:], isSpace)
 			if end < 0 {
 				yield(text)
 				return
@@ -130,5 +164,11 @@ func words(text string) iter.Seq[string] {
 	}
 }
 
-func isSpace(r rune) bool  { return r == ' ' || r == '\n' || r == '\t' }
-func notSpace(r rune) bool { return !isSpace(r) }
+// shorten returns at most n characters of s, in one line.
+func shorten(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return strings.TrimSpace(string([]rune(s)[:n])) + "…"
+}
