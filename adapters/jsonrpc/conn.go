@@ -201,8 +201,10 @@ func (c *Conn) dispatchTooLong(long *TooLongError) error {
 	if c.inputEnded {
 		return errClosed
 	}
-	c.garbage(&Error{CodeInvalidRequest, "MESSAGE_TOO_LARGE", sentence(long.Error()),
-		[]domain.Detail{{Key: "limit", Value: long.Limit}}})
+	c.garbage(&Error{
+		CodeInvalidRequest, "MESSAGE_TOO_LARGE", sentence(long.Error()),
+		[]domain.Detail{{Key: "limit", Value: long.Limit}},
+	})
 	return nil
 }
 

@@ -325,7 +325,9 @@ func methodNotFound(method string) *Error {
 }
 
 func tooManyRequests(limit int) *Error {
-	return &Error{CodeInternal, "TOO_MANY_REQUESTS",
+	return &Error{
+		CodeInternal, "TOO_MANY_REQUESTS",
 		fmt.Sprintf("More than %d requests are running on this connection; wait for answers first", limit),
-		[]domain.Detail{{Key: "limit", Value: limit}}}
+		[]domain.Detail{{Key: "limit", Value: limit}},
+	}
 }

@@ -2,6 +2,8 @@ package domain
 
 // Block is one piece of content in a prompt, a message or a tool's result.
 // Members: Text, Image, Audio, Resource, Link, Attachment.
+//
+//sumtype:decl
 type Block interface{ isBlock() }
 
 // Text is plain text or Markdown.

@@ -5,6 +5,8 @@ import "time"
 // Event is something an operator may want to see or count. Members:
 // TurnBegan, TurnDone, StepDone, CallDone, PermissionDone, Trouble,
 // SessionOpened, SessionReleased.
+//
+//sumtype:decl
 type Event interface{ isEvent() }
 
 // TurnBegan is observed when a turn's task starts.

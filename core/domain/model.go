@@ -14,6 +14,8 @@ type ModelRequest struct {
 
 // ModelMessage is one message of the conversation as a model sees it.
 // Members: UserInput, ModelReply, ToolOutput.
+//
+//sumtype:decl
 type ModelMessage interface{ isModelMessage() }
 
 // UserInput is what the user said. Blocks are Text, Image, Audio, or Resource
@@ -56,6 +58,8 @@ type Opaque struct {
 
 // ModelEvent is one event of a streamed reply. Members: TextDelta,
 // ThoughtDelta, CallRequested, UsageReported, Retrying, Finish.
+//
+//sumtype:decl
 type ModelEvent interface{ isModelEvent() }
 
 // TextDelta is the next piece of the answer; whole UTF-8 characters, never

@@ -15,6 +15,8 @@ type Entry struct {
 // Record is one step of a session, written down. Members: UserSaid,
 // AssistantSaid, CallBegan, PermissionGiven, CallFinished, PlanSet, TitleSet,
 // ClientEvent, TurnFinished, Unknown.
+//
+//sumtype:decl
 type Record interface{ isRecord() }
 
 // UserSaid opens a turn. It is durable before the first tool of the turn

@@ -59,6 +59,8 @@ type Location struct {
 }
 
 // CallContent is shown inside a tool call. Members: ContentBlock, Diff.
+//
+//sumtype:decl
 type CallContent interface{ isCallContent() }
 
 // ContentBlock shows ordinary content.

@@ -5,6 +5,8 @@ import "time"
 // Update is one thing a client is told about a session, in order. Members:
 // UserMessage, AgentText, AgentThought, CallOpened, CallChanged, PlanChanged,
 // UsageChanged, InfoChanged, CommandsChanged, Notice, TurnStarted, TurnEnded.
+//
+//sumtype:decl
 type Update interface{ isUpdate() }
 
 // UserMessage is one block of what the user sent. It is only ever replayed:

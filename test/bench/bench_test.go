@@ -40,7 +40,7 @@ func TestWanted(t *testing.T) {
 }
 
 func TestProvider_StreamsWhatIsWanted(t *testing.T) {
-	p, err := serve()
+	p, err := serve(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestMeasures(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	p, err := serve()
+	p, err := serve(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	p, err := serve()
+	p, err := serve(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,8 +25,9 @@ type provider struct {
 const word = "benchmark "
 
 // serve starts a provider on a free port of the loopback interface.
-func serve() (*provider, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func serve(ctx context.Context) (*provider, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}

@@ -137,8 +137,10 @@ func updateShape(zeroclaw bool) shape {
 		"session_info_update": {may("title", orNull(anyString)), may("updatedAt", orNull(timestamp))},
 		"usage_update": {must("used", count), must("size", count), may("cost", record(
 			must("amount", number), must("currency", fullString)))},
-		"notice": {must("severity", enum("info", "warning", "error")), must("title", fullString),
-			may("description", anyString)},
+		"notice": {
+			must("severity", enum("info", "warning", "error")), must("title", fullString),
+			may("description", anyString),
+		},
 	})
 }
 
@@ -168,8 +170,10 @@ func blockShape() shape {
 		"text":  {must("text", anyString)},
 		"image": {must("data", base64Shape), must("mimeType", fullString), may("uri", anyString)},
 		"audio": {must("data", base64Shape), must("mimeType", fullString)},
-		"resource_link": {must("uri", anyString), must("name", anyString), may("title", anyString),
-			may("description", anyString), mime, may("size", count)},
+		"resource_link": {
+			must("uri", anyString), must("name", anyString), may("title", anyString),
+			may("description", anyString), mime, may("size", count),
+		},
 		"resource": {must("resource", func(raw json.RawMessage) error {
 			if _, ok := objectOf(raw)["blob"]; ok {
 				return record(must("uri", anyString), mime, must("blob", base64Shape))(raw)

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -247,8 +248,8 @@ func Validate(w io.Writer, o Options, asJSON bool) error {
 }
 
 func problemTexts(err error) []string {
-	e, ok := err.(*Error)
-	if !ok {
+	var e *Error
+	if !errors.As(err, &e) {
 		return []string{err.Error()}
 	}
 	texts := make([]string, len(e.Problems))
