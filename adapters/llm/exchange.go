@@ -36,8 +36,9 @@ type Exchange struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	watch    watch
+	begun    bool // the provider has given a sign of life
 	redact   redactor
-	keyless  bool // no key was sent
+	keyless  bool // no key was sent, nor a header in its place
 }
 
 // errSilent ends an exchange whose provider said nothing for too long.
@@ -51,7 +52,7 @@ func (p *Provider) Start(ctx context.Context, call Call) (*Exchange, error) {
 		return nil, final(err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	x := &Exchange{provider: p, ctx: ctx, cancel: cancel, keyless: key == ""}
+	x := &Exchange{provider: p, ctx: ctx, cancel: cancel, keyless: key == "" && !p.authorized()}
 	x.redact = newRedactor(p, call, key)
 	x.watch = newWatch(p.FirstByte(), func() { cancel(errSilent) })
 	req, err := p.request(ctx, call, key)
@@ -91,6 +92,17 @@ func (p *Provider) request(ctx context.Context, call Call, key string) (*http.Re
 	return req, nil
 }
 
+// authorized reports whether a configured header takes the key's place.
+func (p *Provider) authorized() bool {
+	for name := range p.Headers {
+		switch strings.ToLower(name) {
+		case "authorization", "api-key", "x-api-key", "x-goog-api-key":
+			return true
+		}
+	}
+	return false
+}
+
 // check turns a refusal into its error.
 func (x *Exchange) check() error {
 	if x.status >= 200 && x.status < 300 {
@@ -118,7 +130,10 @@ func (x *Exchange) Read(p []byte) (int, error) {
 }
 
 // Alive notes a sign of life: the silence that is allowed begins anew.
-func (x *Exchange) Alive() { x.watch.allow(x.provider.Client.cfg.Idle) }
+func (x *Exchange) Alive() {
+	x.begun = true
+	x.watch.allow(x.provider.Client.cfg.Idle)
+}
 
 // Within sets how long the exchange may go on being silent.
 func (x *Exchange) Within(d time.Duration) { x.watch.allow(d) }

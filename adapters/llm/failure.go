@@ -102,8 +102,7 @@ func (x *Exchange) Cut(err error) *Failure {
 	detail := func(e *domain.Error) *domain.Error { return e.With("provider", x.provider.Name) }
 	switch {
 	case errors.Is(context.Cause(x.ctx), errSilent):
-		return &Failure{Err: detail(domain.Errorf(domain.Unavailable,
-			"%s stopped sending in the middle of its reply: nothing came for too long", who)), Retry: false}
+		return x.silent()
 	case errors.Is(err, ErrTooLong):
 		return &Failure{Err: detail(domain.Errorf(domain.Unavailable,
 			"%s sent an event longer than %d MiB", who, MaxEvent>>20)), Retry: false}
@@ -114,16 +113,25 @@ func (x *Exchange) Cut(err error) *Failure {
 	return &Failure{Err: detail(x.wrap(err, who+" broke off in the middle of its reply")), Retry: true}
 }
 
+// silent is the failure of a provider that says nothing. It is not repeated:
+// waiting the same time again is not what anybody wants.
+func (x *Exchange) silent() *Failure {
+	name := x.provider.Name
+	msg := fmt.Sprintf("provider %q gave no answer within %s; if the model needs longer, raise providers.%s.timeout_secs",
+		name, x.provider.FirstByte(), name)
+	if x.begun {
+		msg = fmt.Sprintf("provider %q stopped sending in the middle of its reply: nothing came for %s", name, x.provider.Client.cfg.Idle)
+	}
+	return &Failure{Err: domain.Errorf(domain.Unavailable, "%s", msg).With("provider", name)}
+}
+
 // unreachable is the failure of a request that got no answer at all.
 func (x *Exchange) unreachable(err error) *Failure {
 	if cause := context.Cause(x.ctx); cause != nil {
 		if !errors.Is(cause, errSilent) {
 			return cancelled(cause)
 		}
-		// Waiting the same time again is not what anybody wants.
-		return &Failure{Err: domain.Errorf(domain.Unavailable,
-			"provider %q gave no answer within %s; if the model needs longer, raise providers.%s.timeout_secs",
-			x.provider.Name, x.provider.FirstByte(), x.provider.Name).With("provider", x.provider.Name)}
+		return x.silent()
 	}
 	err = bareURLError(err)
 	why, retry := "cannot be reached", true

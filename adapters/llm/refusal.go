@@ -273,8 +273,8 @@ func (r Refusal) tooLong(kind, words string) bool {
 		"exceed context limit", "maximum prompt length", "reduce the length of", "longer than the model's")
 }
 
-func has(s string, any ...string) bool {
-	for _, sub := range any {
+func has(s string, subs ...string) bool {
+	for _, sub := range subs {
 		if strings.Contains(s, sub) {
 			return true
 		}

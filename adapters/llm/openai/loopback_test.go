@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -217,5 +218,86 @@ func TestLoopback_Compressed(t *testing.T) {
 	}), nil)
 	if _, err := got(t, m, porttest.SampleRequest()); !domain.HasCode(err, domain.Unavailable) || !strings.Contains(err.Error(), "compressed") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestLoopback_HTTP2: the same over HTTP/2, where a cancel ends a stream and
+// not a connection.
+func TestLoopback_HTTP2(t *testing.T) {
+	gone := make(chan time.Time, 1)
+	var protocols, streams atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		protocols.Store(int32(req.ProtoMajor))
+		if streams.Add(1) == 1 {
+			endlessStream(gone).ServeHTTP(w, req)
+			return
+		}
+		answer("text/event-stream", data(text("b"), ended("stop"), done)).ServeHTTP(w, req)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	client := llm.NewClient(llm.HTTPConfig{Transport: server.Client().Transport})
+	m, err := New(llm.Provider{Client: client, ProviderConfig: llm.ProviderConfig{Name: "fake", BaseURL: server.URL}}, domain.ModelInfo{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	var at time.Time
+	var last error
+	for ev, err := range m.Stream(ctx, porttest.SampleRequest()) {
+		if last = err; ev != nil {
+			at = time.Now()
+			cancel(domain.CancelledByClient)
+		}
+	}
+	if seen := (<-gone).Sub(at); seen > 100*time.Millisecond || !errors.Is(last, domain.CancelledByClient) {
+		t.Errorf("the server saw the cancel after %s; the stream ended with %v", seen, last)
+	}
+	if line, err := got(t, m, porttest.SampleRequest()); line != "b .stop" || protocols.Load() != 2 {
+		t.Errorf("%q, %v over HTTP/%d", line, err, protocols.Load())
+	}
+}
+
+// TestLoopback_Many: many sessions share a model without mixing replies up.
+func TestLoopback_Many(t *testing.T) {
+	m, _ := loopback(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		n := body[strings.Index(string(body), "session ")+len("session "):][:2]
+		for range 50 {
+			_, _ = io.WriteString(w, data(text(string(n))))
+			_ = http.NewResponseController(w).Flush()
+		}
+		_, _ = io.WriteString(w, data(ended("stop"), done))
+	}), nil)
+	var wg sync.WaitGroup
+	for i := range 32 {
+		wg.Go(func() {
+			n := fmt.Sprint(10 + i)
+			for range 3 {
+				line, err := got(t, m, domain.ModelRequest{Messages: []domain.ModelMessage{user("session " + n)}})
+				if line != strings.Repeat(n, 50)+" .stop" {
+					t.Errorf("session %s: %q, %v", n, line, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestLoopback_HeadersOnly: a provider that sends its head and nothing more is
+// given up after the limit on the first sign of an answer, and the error says
+// which setting that is.
+func TestLoopback_HeadersOnly(t *testing.T) {
+	m, _ := loopback(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body)
+		_ = http.NewResponseController(w).Flush()
+		<-req.Context().Done()
+	}), func(p *llm.Provider, _ *llm.HTTPConfig) { p.Timeout, p.MaxRetries = 50*time.Millisecond, 3 })
+	began := time.Now()
+	_, err := got(t, m, porttest.SampleRequest())
+	if took := time.Since(began); !domain.HasCode(err, domain.Unavailable) || !strings.Contains(err.Error(), "timeout_secs") || took > 5*time.Second {
+		t.Errorf("%v after %s", err, took)
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports/porttest"
 )
@@ -315,4 +317,26 @@ func TestStreams_LongEvent(t *testing.T) {
 	if !domain.HasCode(err, domain.Unavailable) || !strings.Contains(err.Error(), "longer than 32 MiB") {
 		t.Errorf("the error is %v", err)
 	}
+}
+
+// TestStreams_Drip: a provider that sends a byte now and then, and never a
+// line, is as silent as one that sends nothing.
+func TestStreams_Drip(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := open(porttest.T(t), serve(porttest.T(t), http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			for req.Context().Err() == nil {
+				_, _ = io.WriteString(w, "d")
+				_ = http.NewResponseController(w).Flush()
+				select {
+				case <-time.After(30 * time.Second):
+				case <-req.Context().Done():
+				}
+			}
+		})))
+		began := time.Now()
+		_, err := got(t, m, porttest.SampleRequest())
+		if took := time.Since(began); !domain.HasCode(err, domain.Unavailable) || took != llm.DefaultTimeout {
+			t.Errorf("%v after %s", err, took)
+		}
+	})
 }

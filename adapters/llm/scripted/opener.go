@@ -10,8 +10,9 @@ import (
 	"github.com/berth-dev/berth/core/ports"
 )
 
-// Opener opens models of provider type "scripted". The provider's base_url
-// names the script: "file:/path/to/script". When that is a directory, each
+// Opener opens models of provider type "scripted". The provider's base URL
+// names the script: "file:/path/to/script"; bootstrap makes it of the setting
+// "script". When that is a directory, each
 // model plays the file of its own name in it, with ".script" added; otherwise
 // every model of the provider plays the one script, each from its start. The
 // file is read when a model is first opened.
@@ -23,7 +24,7 @@ func open(p llm.Provider, info domain.ModelInfo) (ports.Model, error) {
 	path, ok := strings.CutPrefix(p.BaseURL, "file:")
 	if !ok || path == "" {
 		return nil, domain.Errorf(domain.InvalidArgument,
-			"providers.%s.base_url must name the script, as in \"file:/path/to/script\"", p.Name)
+			"providers.%s.script must name the file to play", p.Name)
 	}
 	if rest, ok := strings.CutPrefix(path, "//"); ok { // file:///path
 		path = rest

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -285,7 +286,7 @@ func TestModels(t *testing.T) {
 		"dir/bad":        "line 1",
 		"dir/../story":   "not the name of a script",
 		"dir/sub/script": "not the name of a script",
-		"none/x":         "base_url",
+		"none/x":         "providers.none.script",
 	} {
 		parsed, err := domain.ParseModelRef(ref)
 		if err != nil {
@@ -332,4 +333,30 @@ func FuzzScript(f *testing.F) {
 			t.Fatalf("%q printed as %q, which is another script", text, first.String())
 		}
 	})
+}
+
+// TestPage: what the documentation shows is a script.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/scripted-model.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(page), "```script\n")
+	example, _, _ = strings.Cut(example, "```")
+	if s := mustParse(t, example); len(s.Steps) != 2 || len(s.Steps[0].Moves) != 4 {
+		t.Errorf("the example is %+v", s)
+	}
+	moves := 0
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]+`) \\|").FindAllStringSubmatch(string(page), -1) {
+		for cell := range strings.SplitSeq(row[1], "`, `") {
+			line := strings.NewReplacer("NAME", "shell", "{…}", "{}", "`", "").Replace(cell)
+			moves++
+			if _, err := Parse(line); err != nil {
+				t.Errorf("%s: %v", cell, err)
+			}
+		}
+	}
+	if moves < 20 {
+		t.Errorf("the page shows %d moves", moves)
+	}
 }
