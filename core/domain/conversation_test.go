@@ -170,12 +170,14 @@ func TestConversation_Messages(t *testing.T) {
 }
 
 func TestConversation_MessagesAreACopy(t *testing.T) {
-	conv := fold([]Record{user("t1", "hi"), said("t1", "x", call("a"))})
-	msgs := conv.Messages()
-	msgs[0] = asked("changed")
-	_ = append(msgs, asked("more"))
-	if diff := cmp.Diff(asked("hi"), conv.Messages()[0]); diff != "" {
-		t.Errorf("a caller changed the conversation:\n%s", diff)
+	for _, recs := range [][]Record{{user("t1", "hi")}, {user("t1", "hi"), said("t1", "x", call("a"))}} {
+		conv := fold(recs)
+		msgs := conv.Messages()
+		msgs[0] = asked("changed")
+		_ = append(msgs, asked("more"))
+		if diff := cmp.Diff(ModelMessage(asked("hi")), conv.Messages()[0]); diff != "" {
+			t.Errorf("a caller changed the conversation:\n%s", diff)
+		}
 	}
 }
 

@@ -22,10 +22,15 @@ func (l *Live) ready(ctx context.Context) error {
 }
 
 // restore reads a session back that was set aside.
-func (l *Live) restore(ctx context.Context) error {
+func (l *Live) restore(ctx context.Context) (err error) {
 	if err := l.lease(ctx); err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			l.unlease(context.WithoutCancel(ctx))
+		}
+	}()
 	row, err := l.svc.p.Sessions.Load(ctx, l.id)
 	if err != nil {
 		return err

@@ -77,25 +77,18 @@ func (s *Service) reopen(ctx context.Context, c ports.Client, row domain.Session
 		return domain.OpenedSession{}, domain.Errorf(domain.InvalidArgument,
 			"The session %q belongs to agent %q, not %q", cmp.Or(row.Label, row.Key), row.Agent, alias)
 	}
-	if err := waitFor(ctx, s.openingBy(c, row.ID)); err != nil {
-		return domain.OpenedSession{}, err
+	for {
+		p, other, err := s.claim(c, row.ID)
+		if err == nil {
+			return s.finishOpening(ctx, p, storedRequest{OpenSession: domain.OpenSession{ID: row.ID, Dirs: req.Dirs}, reset: req.Reset})
+		}
+		if other == nil {
+			return domain.OpenedSession{}, err
+		}
+		if err := waitFor(ctx, other); err != nil {
+			return domain.OpenedSession{}, err
+		}
 	}
-	open, err := s.reserveStored(c, storedRequest{OpenSession: domain.OpenSession{ID: row.ID, Dirs: req.Dirs}, reset: req.Reset})
-	if err != nil {
-		return domain.OpenedSession{}, err
-	}
-	return open(ctx)
-}
-
-// openingBy returns what closes when c has opened the session; nil when it is
-// not doing so.
-func (s *Service) openingBy(c ports.Client, id domain.SessionID) <-chan struct{} {
-	s.reg.mu.Lock()
-	defer s.reg.mu.Unlock()
-	if sl := s.reg.slots[id]; sl != nil && sl.client == c {
-		return sl.opened
-	}
-	return nil
 }
 
 // create makes a session that does not exist. Conflict when its key or label

@@ -19,33 +19,34 @@ type storedRequest struct {
 // opens it. With Replay the task sends the whole history to c, in order, and
 // the state as of now last, before it returns.
 func (s *Service) Open(c ports.Client, req domain.OpenSession) (func(context.Context) (domain.OpenedSession, error), error) {
-	return s.reserveStored(c, storedRequest{OpenSession: req})
-}
-
-func (s *Service) reserveStored(c ports.Client, req storedRequest) (func(context.Context) (domain.OpenedSession, error), error) {
 	if !req.ID.Valid() {
 		return nil, domain.NoSession(req.ID)
 	}
-	sl, again, err := s.claim(c, req.ID)
+	p, _, err := s.claim(c, req.ID)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) (domain.OpenedSession, error) {
-		opened, err := s.open(ctx, sl, req)
-		if err != nil && again && s.settle(sl) {
-			return domain.OpenedSession{}, err // it was active, and is as it was
-		}
-		if err != nil {
-			s.drop(ctx, sl)
-			return domain.OpenedSession{}, err
-		}
-		if !s.settle(sl) {
-			s.drop(ctx, sl)
-			return domain.OpenedSession{}, closedWhileOpening(req.ID)
-		}
-		s.p.Observer.Observe(ctx, domain.SessionOpened{Session: req.ID, How: req.how()})
-		return opened, nil
+		return s.finishOpening(ctx, p, storedRequest{OpenSession: req})
 	}, nil
+}
+
+// finishOpening opens a session whose place was claimed.
+func (s *Service) finishOpening(ctx context.Context, p place, req storedRequest) (domain.OpenedSession, error) {
+	opened, err := s.open(ctx, p.slot, req)
+	if err != nil && p.again && s.settle(p.slot) {
+		return domain.OpenedSession{}, err // it was active, and is as it was
+	}
+	if err != nil {
+		s.drop(ctx, p.slot)
+		return domain.OpenedSession{}, err
+	}
+	if !s.settle(p.slot) {
+		s.drop(ctx, p.slot)
+		return domain.OpenedSession{}, closedWhileOpening(req.ID)
+	}
+	s.p.Observer.Observe(ctx, domain.SessionOpened{Session: req.ID, How: req.how()})
+	return opened, nil
 }
 
 func (r storedRequest) how() string {
@@ -62,26 +63,36 @@ func closedWhileOpening(id domain.SessionID) error {
 	return domain.Errorf(domain.SessionNotFound, "Session %s was closed while it was being opened", id).With("sessionId", string(id))
 }
 
-// claim finds or reserves the slot. again says that it was active here.
-func (s *Service) claim(c ports.Client, id domain.SessionID) (sl *slot, again bool, err error) {
+// place is a claimed slot, opening.
+type place struct {
+	slot  *slot
+	again bool // the session was active here
+}
+
+// claim finds or reserves the slot. When another call of the same client is
+// opening the session, the error comes with what closes when that is done.
+func (s *Service) claim(c ports.Client, id domain.SessionID) (p place, other <-chan struct{}, err error) {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
-	sl = s.reg.slots[id]
+	sl := s.reg.slots[id]
 	switch {
 	case s.reg.ended:
-		return nil, false, errEnding()
+		return place{}, nil, errEnding()
 	case sl == nil:
 		sl, err = s.reserveLocked(c, id)
-		return sl, false, err
+		return place{slot: sl}, nil, err
 	case sl.client != c:
-		return nil, false, errTaken(id)
+		return place{}, nil, errTaken(id)
 	case sl.state != ready || len(sl.queue) > 0:
-		return nil, false, domain.Errorf(domain.SessionActive,
+		if sl.state == opening {
+			other = sl.opened
+		}
+		return place{}, other, domain.Errorf(domain.SessionActive,
 			"Session %s is active: wait for its running call to be answered, or cancel it", id).With("sessionId", string(id))
 	}
 	sl.state, sl.opened = opening, make(chan struct{})
 	sl.stopIdle()
-	return sl, true, nil
+	return place{slot: sl, again: true}, nil, nil
 }
 
 // open reads the session and makes it usable.

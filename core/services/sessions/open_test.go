@@ -226,7 +226,7 @@ func TestOpen_AgainFails(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, active %v", name, again), func(t *testing.T) {
 				bubble(t, func(t *testing.T, w *world) {
 					id := w.fresh()
-					w.says(id, whole(1)...)
+					w.says(id, whole(1)[:2]...) // a turn without an end, which opening settles
 					if !again {
 						w.close(id)
 					}
@@ -254,6 +254,23 @@ func TestOpen_AgainFails(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A session that was set aside and cannot be loaded is free for others.
+func TestOpen_SetAsideFails(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		id := w.fresh()
+		time.Sleep(idleTimeout + time.Second)
+		w.tools.hooks(func(context.Context, domain.Session) error { return domain.Errorf(domain.Unavailable, "no") }, nil)
+		_, err := w.load(w.client, domain.OpenSession{ID: id})
+		w.wantCode(err, domain.Unavailable)
+		w.wantCode(w.admit(id).run(0), domain.Unavailable)
+		if w.leased(id) {
+			t.Error("the lease is kept")
+		}
+		w.tools.hooks(nil, nil)
+		w.says(id, whole(1)...)
+	})
 }
 
 func TestOpen_Directories(t *testing.T) {

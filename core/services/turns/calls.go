@@ -46,10 +46,8 @@ func (t *turn) callBatch(recs []domain.Record, wants []domain.ModelCall) error {
 			t.release(c)
 		}
 	}()
-	if t.ctx.Err() == nil {
-		for _, want := range wants {
-			calls = append(calls, t.prepare(want))
-		}
+	for _, want := range wants {
+		calls = append(calls, t.prepare(want))
 	}
 	if t.ctx.Err() != nil {
 		_, err := t.emit.record(recs...)

@@ -2,6 +2,7 @@ package turns_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -222,7 +223,8 @@ func stuckPlaces(look, change *tool) []stuck {
 			var hung atomic.Bool
 			w.client.setSend(func(ctx context.Context, u domain.Update) error {
 				if match(u) && hung.CompareAndSwap(false, true) {
-					return block(ctx)
+					_ = block(ctx)
+					return errors.New("the update was dropped")
 				}
 				return nil
 			})
@@ -393,7 +395,7 @@ func hangs(w *world, place stuck, h *hanging) {
 	if late := w.client.log()[before:]; len(late) > 0 {
 		t.Errorf("told after all answers: %s", show(late))
 	}
-	if !place.store && !client {
+	if !place.store && (!client || (h.heeds && place.name == "client at a call's end")) {
 		w.check()
 		return
 	}
@@ -439,7 +441,70 @@ func TestCancel_TellsTheObserverWhichToolHangs(t *testing.T) {
 		close(release)
 		synctest.Wait()
 		w.check()
+		if got := strings.Join(w.observer.troubles(), "\n"); strings.Contains(got, "journal") {
+			t.Errorf("the late end of the work is taken for a fault of the journal: %s", got)
+		}
 	})
+}
+
+// Work that goes on after it was given up reaches nobody: not the client, not
+// the journal, not the answer.
+func TestCancel_LateWorkIsNotHeard(t *testing.T) {
+	change := editor("change")
+	bubble(t, []ports.Tool{change}, func(w *world) {
+		release := make(chan struct{})
+		w.model.play(func(_ context.Context, _ domain.ModelRequest, yield func(domain.ModelEvent, error) bool) {
+			if yield(domain.TextDelta{Text: "early"}, nil) {
+				<-release
+				if yield(domain.TextDelta{Text: "late"}, nil) && yield(domain.CallRequested{Call: domain.ModelCall{Name: "change", Args: []byte("{}")}}, nil) {
+					yield(domain.Finish{Reason: domain.FinishCalls}, nil)
+				}
+			}
+		})
+		r := w.begin("go")
+		synctest.Wait()
+		w.stop()
+		r.want(domain.StopCancelled)
+		records := len(w.records())
+		close(release)
+		synctest.Wait()
+		if change.ran() != 0 || len(w.records()) != records || strings.Contains(show(w.client.log()), "late") {
+			t.Errorf("late work: ran %d, %d new records, told:\n%s", change.ran(), len(w.records())-records, show(w.client.log()))
+		}
+		w.check()
+		after(w)
+	})
+}
+
+// A turn that is stored has ended: a client that does not take the last
+// update, and a cancel after that, do not change how.
+func TestCancel_AfterTheEndWasStored(t *testing.T) {
+	for _, heeds := range []bool{true, false} {
+		bubble(t, nil, func(w *world) {
+			h := &hanging{release: make(chan struct{}), heeds: heeds}
+			w.client.setSend(func(ctx context.Context, u domain.Update) error {
+				if _, ok := u.(domain.TurnEnded); ok {
+					return h.block(ctx)
+				}
+				return nil
+			})
+			r := w.begin("go")
+			time.Sleep(time.Second)
+			cancelled := time.Now()
+			w.stop()
+			r.want(domain.StopEndTurn)
+			if took := r.at.Sub(cancelled); took > answerLimit || r.outcome.Text != "hello" {
+				t.Errorf("the answer took %v and says %q", took, r.outcome.Text)
+			}
+			h.over.Store(true)
+			close(h.release)
+			w.begin("next").want(domain.StopEndTurn)
+			checkJournal(w)
+			if end, ok := w.records()[3].(domain.TurnFinished); !ok || end.Stop != domain.StopEndTurn {
+				t.Errorf("the journal says %+v", w.records()[3])
+			}
+		})
+	}
 }
 
 // A tool that is left behind and returns after its session was closed brings

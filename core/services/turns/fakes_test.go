@@ -33,9 +33,7 @@ func (c *client) Send(ctx context.Context, _ domain.SessionID, u domain.Update) 
 			return err
 		}
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
+	// A client with room takes an update whatever became of the context.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stopped {
@@ -384,7 +382,8 @@ func (s *store) Append(ctx context.Context, id domain.SessionID, after domain.Se
 	if err != nil && !applied {
 		return 0, err
 	}
-	pos, serr := s.Store.Append(ctx, id, after, recs...)
+	// A store that has begun ends, whatever became of the context.
+	pos, serr := s.Store.Append(context.WithoutCancel(ctx), id, after, recs...)
 	if err != nil {
 		return 0, err
 	}

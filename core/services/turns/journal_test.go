@@ -81,6 +81,13 @@ func failedAppend(w *world, r *running, change *tool, broken bool) {
 		t.Errorf("told after the answer: %s", show(late))
 	}
 	w.store.hook(nil)
+	event, err := w.sessions.Event(w.client, w.id, domain.ClientEvent{Type: "still here"})
+	if err == nil {
+		err = event(w.t.Context())
+	}
+	if err != nil {
+		t.Errorf("an event after the failure: %v", err)
+	}
 	w.model.play(says("fresh"))
 	w.begin("next").want(domain.StopEndTurn)
 	checkJournal(w)

@@ -144,21 +144,29 @@ func TestTurn_ParallelEndsAreToldInJournalOrder(t *testing.T) {
 			time.Sleep(time.Duration(10-n%3) * time.Millisecond)
 			return false, nil
 		})
+		w.client.setSend(func(ctx context.Context, _ domain.Update) error { return pause(ctx, 3*time.Millisecond) })
+		look.run = func(context.Context, func(domain.ToolProgress)) (domain.ToolResult, error) {
+			return domain.ToolResult{Text: "ok", Plan: []domain.PlanEntry{{Content: fmt.Sprint(look.ran())}}}, nil
+		}
 		w.model.play(wants("", "look", "look", "look", "look"), says("done"))
 		w.begin("go").want(domain.StopEndTurn)
-		var live, stored []domain.CallID
+		var live, stored []domain.Update
 		for _, u := range w.client.log() {
 			if c, ok := u.(domain.CallChanged); ok && c.Status.Final() {
-				live = append(live, c.ID)
+				live = append(live, u)
+			}
+			if _, ok := u.(domain.PlanChanged); ok {
+				live = append(live, u)
 			}
 		}
 		for _, r := range w.records() {
-			if f, ok := r.(domain.CallFinished); ok {
-				stored = append(stored, f.Call)
+			switch r.(type) {
+			case domain.CallFinished, domain.PlanSet:
+				stored = append(stored, domain.Updates(r)...)
 			}
 		}
-		if !slices.Equal(live, stored) || len(live) != 4 {
-			t.Errorf("told %v, stored %v", live, stored)
+		if diff := cmp.Diff(stored, live); diff != "" || len(live) != 8 {
+			t.Errorf("the wire and the journal differ (-journal +wire):\n%s", diff)
 		}
 		w.check()
 	})
@@ -224,6 +232,9 @@ func TestTurn_Stops(t *testing.T) {
 				recs := w.records()
 				if end, ok := recs[len(recs)-1].(domain.TurnFinished); !ok || end.Stop != c.want {
 					t.Errorf("the journal ends with %+v", recs[len(recs)-1])
+				}
+				if said, ok := recs[len(recs)-2].(domain.AssistantSaid); ok && len(said.Calls) > 0 {
+					t.Errorf("the last reply asks for calls that never run: %+v", said)
 				}
 				w.check()
 				w.model.play(says("next"))
