@@ -264,9 +264,12 @@ func TestOpen_SetAsideFails(t *testing.T) {
 		w.tools.hooks(func(context.Context, domain.Session) error { return domain.Errorf(domain.Unavailable, "no") }, nil)
 		_, err := w.load(w.client, domain.OpenSession{ID: id})
 		w.wantCode(err, domain.Unavailable)
+		if w.leased(id) {
+			t.Error("the lease is kept after a load that failed")
+		}
 		w.wantCode(w.admit(id).run(0), domain.Unavailable)
 		if w.leased(id) {
-			t.Error("the lease is kept")
+			t.Error("the lease is kept after a prompt that failed")
 		}
 		w.tools.hooks(nil, nil)
 		w.says(id, whole(1)...)

@@ -136,14 +136,10 @@ func TestTurn_ReadOnlyCallsRunSideBySide(t *testing.T) {
 }
 
 // The order on the wire is the order in the journal, also when calls end at
-// the same moment and the store is slow.
+// the same moment and the client is slow.
 func TestTurn_ParallelEndsAreToldInJournalOrder(t *testing.T) {
 	look := reader("look")
 	bubble(t, []ports.Tool{look}, func(w *world) {
-		w.store.hook(func(_ context.Context, n int, _ []domain.Record) (bool, error) {
-			time.Sleep(time.Duration(10-n%3) * time.Millisecond)
-			return false, nil
-		})
 		w.client.setSend(func(ctx context.Context, _ domain.Update) error { return pause(ctx, 3*time.Millisecond) })
 		look.run = func(context.Context, func(domain.ToolProgress)) (domain.ToolResult, error) {
 			return domain.ToolResult{Text: "ok", Plan: []domain.PlanEntry{{Content: fmt.Sprint(look.ran())}}}, nil
