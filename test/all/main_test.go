@@ -72,7 +72,7 @@ func TestRaceReason(t *testing.T) {
 	}
 }
 
-func TestFuzzTargets(t *testing.T) {
+func TestFunctions(t *testing.T) {
 	fuzz := "package p\n\nimport \"testing\"\n\nfunc FuzzIt(f *testing.F) {}\n\nfunc FuzzHelper(n int) {}\n\nfunc TestIt(t *testing.T) {}\n"
 	tree := fstest.MapFS{
 		"a/a_test.go":              {Data: []byte(fuzz)},
@@ -81,21 +81,21 @@ func TestFuzzTargets(t *testing.T) {
 		"a/testdata/x/x_test.go":   {Data: []byte(fuzz)},
 		"node_modules/p/p_test.go": {Data: []byte(fuzz)},
 	}
-	got, err := fuzzTargets(tree)
+	got, err := functions(tree, isFuzz)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []fuzzTarget{{"./a", "FuzzIt"}}; !slices.Equal(got, want) {
+	if want := []function{{"./a", "FuzzIt"}}; !slices.Equal(got, want) {
 		t.Errorf("found %v, want %v", got, want)
 	}
 }
 
-func TestFuzzTargetsOfThisRepository(t *testing.T) {
+func TestFunctions_OfThisRepository(t *testing.T) {
 	root, err := moduleRoot(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fuzzTargets(os.DirFS(root)); err != nil {
+	if _, err := functions(os.DirFS(root), isFuzz); err != nil {
 		t.Errorf("the sources cannot be read: %v", err)
 	}
 }

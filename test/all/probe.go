@@ -66,17 +66,17 @@ func exeSuffix() string {
 	return ""
 }
 
-// fuzzTarget is one fuzz function and the package it stands in.
-type fuzzTarget struct {
+// function is one function of a test file and the package it stands in.
+type function struct {
 	pkg  string // "./adapters/jsonrpc"
 	name string // "FuzzMessage"
 }
 
-// fuzzTargets finds every fuzz function that compiles on this machine. It
-// reads the sources instead of asking go test -list, which would link every
-// test binary of the module.
-func fuzzTargets(fsys fs.FS) ([]fuzzTarget, error) {
-	var targets []fuzzTarget
+// functions finds the functions of test files that match and compile on this
+// machine. It reads the sources instead of asking go test -list, which would
+// link every test binary of the module.
+func functions(fsys fs.FS, match func(*ast.FuncDecl) bool) ([]function, error) {
+	var found []function
 	here := build.Default
 	here.OpenFile = func(name string) (io.ReadCloser, error) { return fsys.Open(filepath.ToSlash(name)) }
 	here.JoinPath = path.Join
@@ -96,13 +96,13 @@ func fuzzTargets(fsys fs.FS) ([]fuzzTarget, error) {
 			return err
 		}
 		for _, decl := range file.Decls {
-			if fn, ok := decl.(*ast.FuncDecl); ok && isFuzz(fn) {
-				targets = append(targets, fuzzTarget{pkg: "./" + path.Dir(name), name: fn.Name.Name})
+			if fn, ok := decl.(*ast.FuncDecl); ok && match(fn) {
+				found = append(found, function{pkg: "./" + path.Dir(name), name: fn.Name.Name})
 			}
 		}
 		return nil
 	})
-	return targets, err
+	return found, err
 }
 
 // isFuzz reports whether fn is func FuzzXxx(f *testing.F).

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -75,7 +77,28 @@ func (r *runner) testStage(ctx context.Context) ([]skip, error) {
 	if err == nil && r.counts.passed == 0 {
 		err = errors.New("go test ran no test")
 	}
+	if slices.Contains(args, "-race") {
+		err = errors.Join(err, r.allocations(ctx))
+	}
 	return skipped, err
+}
+
+// allocations runs the tests that count allocations without the race
+// detector, which makes some of its own.
+func (r *runner) allocations(ctx context.Context) error {
+	found, err := functions(os.DirFS(r.root), func(fn *ast.FuncDecl) bool {
+		return strings.HasPrefix(fn.Name.Name, "Test") && strings.HasSuffix(fn.Name.Name, "_Allocations")
+	})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	args := []string{"test", "-run", "^Test.*_Allocations$"}
+	for _, f := range found {
+		if !slices.Contains(args, f.pkg) {
+			args = append(args, f.pkg)
+		}
+	}
+	return r.exec(r.command(ctx, "go", args...))
 }
 
 // interopStage drives the built binary with other people's clients.
@@ -144,7 +167,7 @@ func (r *runner) crossStage(ctx context.Context) ([]skip, error) {
 
 // fuzzStage runs every fuzz target for a moment.
 func (r *runner) fuzzStage(ctx context.Context) ([]skip, error) {
-	targets, err := fuzzTargets(os.DirFS(r.root))
+	targets, err := functions(os.DirFS(r.root), isFuzz)
 	if err != nil {
 		return nil, err
 	}
