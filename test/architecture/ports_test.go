@@ -54,7 +54,7 @@ func checkPorts(t *tree) []violation {
 			if !partOfAnother(name, ports, table) && !composition(port, ports, table) {
 				add(where, "%s has no line in the table of core/ports/doc.go and is no part of a port that has one", name)
 			}
-			if !implemented(t, port) && !t.awaited("adapters") {
+			if !implemented(t, port) {
 				add(where, "no adapter implements %s", name)
 			}
 			continue
@@ -73,7 +73,6 @@ func checkRow(t *tree, r row, port port, where string) []violation {
 	consumers := consumerDirs(r.consumer)
 	for _, dir := range consumers {
 		switch {
-		case t.awaited(dir):
 		case !anyBelow(t, dir):
 			add("the consumer %s of %s does not exist", dir, r.port)
 		case !t.mentions(dir, "core/ports", r.port):
@@ -84,12 +83,12 @@ func checkRow(t *tree, r row, port port, where string) []violation {
 	switch {
 	case !ok:
 		add("%s has no suite in the table", r.port)
-	case !t.declares("core/ports/porttest", suite) && !t.awaited("core/ports/porttest/"):
+	case !t.declares("core/ports/porttest", suite) && !t.awaited(r.suite):
 		add("the suite porttest.%s of %s does not exist", suite, r.port)
-	case t.declares("core/ports/porttest", suite) && !t.usedInTest("core/ports/porttest", suite) && !t.awaited("adapters"):
+	case t.declares("core/ports/porttest", suite) && !t.usedInTest("core/ports/porttest", suite) && !t.awaited(r.suite):
 		add("no adapter runs the suite porttest.%s", suite)
 	}
-	if !implemented(t, port) && !t.awaited("adapters") {
+	if !implemented(t, port) {
 		add("no adapter implements %s", r.port)
 	}
 	return bad
