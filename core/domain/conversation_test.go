@@ -119,45 +119,125 @@ func TestConversation_Messages(t *testing.T) {
 		recs []Record
 		want []ModelMessage
 	}{
-		{"a turn", []Record{user("t1", "hi"), said("t1", "hello"), TurnFinished{Turn: "t1", Stop: StopEndTurn}},
-			[]ModelMessage{asked("hi"), ModelReply{Text: "hello"}}},
-		{"thought and text are told apart", []Record{user("t1", "hi"), AssistantSaid{Turn: "t1", Parts: []MessagePart{
-			{Thought: true, Text: "hm"}, {Text: "a"}, {Thought: true, Text: "so"}, {Text: "b"}}}},
-			[]ModelMessage{asked("hi"), ModelReply{Text: "ab", Thought: "hmso"}}},
-		{"an empty reply leaves no message", []Record{user("t1", "hi"), AssistantSaid{Turn: "t1"}},
-			[]ModelMessage{asked("hi")}},
-		{"outputs keep the order in which calls ended", []Record{user("t1", "hi"), said("t1", "x", a, b), began(a), began(b),
-			CallFinished{Turn: "t1", Call: "b", Text: "rb"}, CallFinished{Turn: "t1", Call: "a", Text: "ra", Failed: true}},
-			[]ModelMessage{asked("hi"), ModelReply{Text: "x", Calls: []ModelCall{a, b}},
-				ToolOutput{Call: b, Text: "rb"}, ToolOutput{Call: a, Text: "ra", Failed: true}}},
-		{"a second result of the same call is not told twice", []Record{user("t1", "hi"), said("t1", "x", a), began(a),
-			CallFinished{Turn: "t1", Call: "a", Text: "1"}, CallFinished{Turn: "t1", Call: "a", Text: "2"}},
-			[]ModelMessage{asked("hi"), ModelReply{Text: "x", Calls: []ModelCall{a}}, ToolOutput{Call: a, Text: "1"}}},
-		{"a started call may have had effects, one that was not has none", []Record{user("t1", "hi"), said("t1", "x", a, b), began(a)},
-			[]ModelMessage{asked("hi"), ModelReply{Text: "x", Calls: []ModelCall{a, b}},
-				ToolOutput{Call: a, Text: InterruptedText, Failed: true}, ToolOutput{Call: b, Text: NotRunText, Failed: true}}},
-		{"open calls are answered before the next prompt", []Record{user("t1", "hi"), said("t1", "x", a), began(a), user("t2", "again")},
-			[]ModelMessage{asked("hi"), ModelReply{Text: "x", Calls: []ModelCall{a}},
-				ToolOutput{Call: a, Text: InterruptedText, Failed: true}, asked("again")}},
-		{"open calls are answered before the next reply", []Record{user("t1", "hi"), said("t1", "x", a), said("t1", "y")},
-			[]ModelMessage{asked("hi"), ModelReply{Text: "x", Calls: []ModelCall{a}},
-				ToolOutput{Call: a, Text: NotRunText, Failed: true}, ModelReply{Text: "y"}}},
-		{"a refused turn is dropped", []Record{user("t1", "hi"), said("t1", "hello"), TurnFinished{Turn: "t1", Stop: StopEndTurn},
-			user("t2", "bad"), said("t2", "x", a), began(a), CallFinished{Turn: "t2", Call: "a", Text: "r"}, said("t2", "no"),
-			TurnFinished{Turn: "t2", Stop: StopRefusal}, user("t3", "good")},
-			[]ModelMessage{asked("hi"), ModelReply{Text: "hello"}, asked("good")}},
-		{"the model is told once that a turn was cancelled", []Record{user("t1", "hi"), TurnFinished{Turn: "t1", Stop: StopCancelled},
-			TurnFinished{Turn: "t1", Stop: StopCancelled}, user("t2", "a"), TurnFinished{Turn: "t2", Stop: StopEndTurn}, user("t3", "b")},
-			[]ModelMessage{asked("hi"), UserInput{Blocks: []Block{Text{Text: "[The previous turn was cancelled before it ended.]"}, Text{Text: "a"}}}, asked("b")}},
-		{"the model is told that a turn was interrupted", []Record{user("t1", "hi"), TurnFinished{Turn: "t1", Interrupted: true}, user("t2", "a")},
-			[]ModelMessage{asked("hi"), UserInput{Blocks: []Block{Text{Text: "[The previous turn was interrupted: the agent stopped before it ended.]"}, Text{Text: "a"}}}}},
-		{"events for the model come with the next prompt, others never", []Record{ClientEvent{Type: "open", Payload: []byte(`{"f":1}`), ForModel: true},
-			ClientEvent{Type: "secret", Payload: []byte(`{}`)}, user("t1", "hi")},
-			[]ModelMessage{UserInput{Blocks: []Block{Text{Text: `[client event open] {"f":1}`}, Text{Text: "hi"}}}}},
-		{"an unknown record takes part in nothing", []Record{Unknown{Kind: "future"}, user("t1", "hi"), Unknown{Kind: "future"}},
-			[]ModelMessage{asked("hi")}},
-		{"a late end of an older turn does not end the newer", []Record{user("t1", "hi"), user("t2", "again"), TurnFinished{Turn: "t1", Stop: StopRefusal}},
-			[]ModelMessage{asked("hi"), asked("again")}},
+		{
+			"a turn",
+			[]Record{user("t1", "hi"), said("t1", "hello"), TurnFinished{Turn: "t1", Stop: StopEndTurn}},
+			[]ModelMessage{asked("hi"), ModelReply{Text: "hello"}},
+		},
+		{
+			"thought and text are told apart",
+			[]Record{user("t1", "hi"), AssistantSaid{Turn: "t1", Parts: []MessagePart{
+				{Thought: true, Text: "hm"}, {Text: "a"}, {Thought: true, Text: "so"}, {Text: "b"},
+			}}},
+			[]ModelMessage{asked("hi"), ModelReply{Text: "ab", Thought: "hmso"}},
+		},
+		{
+			"an empty reply leaves no message",
+			[]Record{user("t1", "hi"), AssistantSaid{Turn: "t1"}},
+			[]ModelMessage{asked("hi")},
+		},
+		{
+			"outputs keep the order in which calls ended",
+			[]Record{
+				user("t1", "hi"), said("t1", "x", a, b), began(a), began(b),
+				CallFinished{Turn: "t1", Call: "b", Text: "rb"},
+				CallFinished{Turn: "t1", Call: "a", Text: "ra", Failed: true},
+			},
+			[]ModelMessage{
+				asked("hi"),
+				ModelReply{Text: "x", Calls: []ModelCall{a, b}},
+				ToolOutput{Call: b, Text: "rb"},
+				ToolOutput{Call: a, Text: "ra", Failed: true},
+			},
+		},
+		{
+			"a second result of the same call is not told twice",
+			[]Record{
+				user("t1", "hi"), said("t1", "x", a), began(a),
+				CallFinished{Turn: "t1", Call: "a", Text: "1"},
+				CallFinished{Turn: "t1", Call: "a", Text: "2"},
+			},
+			[]ModelMessage{asked("hi"), ModelReply{Text: "x", Calls: []ModelCall{a}}, ToolOutput{Call: a, Text: "1"}},
+		},
+		{
+			"a started call may have had effects, one that was not has none",
+			[]Record{user("t1", "hi"), said("t1", "x", a, b), began(a)},
+			[]ModelMessage{
+				asked("hi"),
+				ModelReply{Text: "x", Calls: []ModelCall{a, b}},
+				ToolOutput{Call: a, Text: InterruptedText, Failed: true},
+				ToolOutput{Call: b, Text: NotRunText, Failed: true},
+			},
+		},
+		{
+			"open calls are answered before the next prompt",
+			[]Record{user("t1", "hi"), said("t1", "x", a), began(a), user("t2", "again")},
+			[]ModelMessage{
+				asked("hi"),
+				ModelReply{Text: "x", Calls: []ModelCall{a}},
+				ToolOutput{Call: a, Text: InterruptedText, Failed: true},
+				asked("again"),
+			},
+		},
+		{
+			"open calls are answered before the next reply",
+			[]Record{user("t1", "hi"), said("t1", "x", a), said("t1", "y")},
+			[]ModelMessage{
+				asked("hi"),
+				ModelReply{Text: "x", Calls: []ModelCall{a}},
+				ToolOutput{Call: a, Text: NotRunText, Failed: true},
+				ModelReply{Text: "y"},
+			},
+		},
+		{
+			"a refused turn is dropped",
+			[]Record{
+				user("t1", "hi"), said("t1", "hello"),
+				TurnFinished{Turn: "t1", Stop: StopEndTurn},
+				user("t2", "bad"), said("t2", "x", a), began(a),
+				CallFinished{Turn: "t2", Call: "a", Text: "r"},
+				said("t2", "no"),
+				TurnFinished{Turn: "t2", Stop: StopRefusal},
+				user("t3", "good"),
+			},
+			[]ModelMessage{asked("hi"), ModelReply{Text: "hello"}, asked("good")},
+		},
+		{
+			"the model is told once that a turn was cancelled",
+			[]Record{
+				user("t1", "hi"),
+				TurnFinished{Turn: "t1", Stop: StopCancelled},
+				TurnFinished{Turn: "t1", Stop: StopCancelled},
+				user("t2", "a"),
+				TurnFinished{Turn: "t2", Stop: StopEndTurn},
+				user("t3", "b"),
+			},
+			[]ModelMessage{asked("hi"), UserInput{Blocks: []Block{Text{Text: "[The previous turn was cancelled before it ended.]"}, Text{Text: "a"}}}, asked("b")},
+		},
+		{
+			"the model is told that a turn was interrupted",
+			[]Record{user("t1", "hi"), TurnFinished{Turn: "t1", Interrupted: true}, user("t2", "a")},
+			[]ModelMessage{asked("hi"), UserInput{Blocks: []Block{Text{Text: "[The previous turn was interrupted: the agent stopped before it ended.]"}, Text{Text: "a"}}}},
+		},
+		{
+			"events for the model come with the next prompt, others never",
+			[]Record{
+				ClientEvent{Type: "open", Payload: []byte(`{"f":1}`), ForModel: true},
+				ClientEvent{Type: "secret", Payload: []byte(`{}`)},
+				user("t1", "hi"),
+			},
+			[]ModelMessage{UserInput{Blocks: []Block{Text{Text: `[client event open] {"f":1}`}, Text{Text: "hi"}}}},
+		},
+		{
+			"an unknown record takes part in nothing",
+			[]Record{Unknown{Kind: "future"}, user("t1", "hi"), Unknown{Kind: "future"}},
+			[]ModelMessage{asked("hi")},
+		},
+		{
+			"a late end of an older turn does not end the newer",
+			[]Record{user("t1", "hi"), user("t2", "again"), TurnFinished{Turn: "t1", Stop: StopRefusal}},
+			[]ModelMessage{asked("hi"), asked("again")},
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -196,15 +276,31 @@ func TestConversation_Settle(t *testing.T) {
 		{"nothing", nil, nil},
 		{"an ended turn", []Record{user("t1", "hi"), TurnFinished{Turn: "t1", Stop: StopEndTurn}}, nil},
 		{"a prompt alone", []Record{user("t1", "hi")}, []Record{TurnFinished{Turn: "t1", Interrupted: true}}},
-		{"calls in the order they began", []Record{user("t1", "hi"), said("t1", "x", call("t1-c9"), call("t1-c10")), began("t1", "t1-c9"), began("t1", "t1-c10")},
-			[]Record{closed("t1", "t1-c9"), closed("t1", "t1-c10"), TurnFinished{Turn: "t1", Interrupted: true}}},
-		{"a call that never began is not closed for the client", []Record{user("t1", "hi"), said("t1", "x", call("a"))},
-			[]Record{TurnFinished{Turn: "t1", Interrupted: true}}},
-		{"a call left open in an earlier turn", []Record{user("t1", "hi"), said("t1", "x", call("a")), began("t1", "a"),
-			TurnFinished{Turn: "t1", Stop: StopCancelled}, user("t2", "b"), TurnFinished{Turn: "t2", Stop: StopEndTurn}},
-			[]Record{closed("t1", "a")}},
-		{"both", []Record{user("t1", "hi"), said("t1", "x", call("a")), began("t1", "a"), user("t2", "b")},
-			[]Record{closed("t1", "a"), TurnFinished{Turn: "t2", Interrupted: true}}},
+		{
+			"calls in the order they began",
+			[]Record{user("t1", "hi"), said("t1", "x", call("t1-c9"), call("t1-c10")), began("t1", "t1-c9"), began("t1", "t1-c10")},
+			[]Record{closed("t1", "t1-c9"), closed("t1", "t1-c10"), TurnFinished{Turn: "t1", Interrupted: true}},
+		},
+		{
+			"a call that never began is not closed for the client",
+			[]Record{user("t1", "hi"), said("t1", "x", call("a"))},
+			[]Record{TurnFinished{Turn: "t1", Interrupted: true}},
+		},
+		{
+			"a call left open in an earlier turn",
+			[]Record{
+				user("t1", "hi"), said("t1", "x", call("a")), began("t1", "a"),
+				TurnFinished{Turn: "t1", Stop: StopCancelled},
+				user("t2", "b"),
+				TurnFinished{Turn: "t2", Stop: StopEndTurn},
+			},
+			[]Record{closed("t1", "a")},
+		},
+		{
+			"both",
+			[]Record{user("t1", "hi"), said("t1", "x", call("a")), began("t1", "a"), user("t2", "b")},
+			[]Record{closed("t1", "a"), TurnFinished{Turn: "t2", Interrupted: true}},
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -237,8 +333,11 @@ func TestConversation_State(t *testing.T) {
 	}
 	plan := []PlanEntry{{Content: "x", Priority: "low", Status: "pending"}}
 	conv := fold([]Record{
-		user("t1", "hi"), TitleSet{Title: "first"}, TitleSet{Title: "second"},
-		PlanSet{Turn: "t1", Entries: []PlanEntry{{Content: "old"}}}, PlanSet{Turn: "t1", Entries: plan},
+		user("t1", "hi"),
+		TitleSet{Title: "first"},
+		TitleSet{Title: "second"},
+		PlanSet{Turn: "t1", Entries: []PlanEntry{{Content: "old"}}},
+		PlanSet{Turn: "t1", Entries: plan},
 		AssistantSaid{Turn: "t1", Parts: []MessagePart{{Text: "a"}}, Usage: Usage{Input: 10, Output: 2, CachedRead: 4}, Window: 100},
 		AssistantSaid{Turn: "t1", Parts: []MessagePart{{Text: "b"}}, Usage: Usage{Input: 20, Output: 3, Thought: 1, CachedWrite: 2}, Window: 100},
 		AssistantSaid{Turn: "t1", Parts: []MessagePart{{Text: "no count"}}},

@@ -79,8 +79,14 @@ func TestDecide(t *testing.T) {
 // lists and rules.
 func TestDecide_Properties(t *testing.T) {
 	const tool, scope = "write_file", "/work"
-	lists := []Policy{{}, {Deny: []string{tool}}, {AlwaysAsk: []string{tool}}, {AutoApprove: []string{tool}},
-		{Deny: []string{tool}, AlwaysAsk: []string{tool}, AutoApprove: []string{tool}}, {AlwaysAsk: []string{tool}, AutoApprove: []string{tool}}}
+	lists := []Policy{
+		{},
+		{Deny: []string{tool}},
+		{AlwaysAsk: []string{tool}},
+		{AutoApprove: []string{tool}},
+		{Deny: []string{tool}, AlwaysAsk: []string{tool}, AutoApprove: []string{tool}},
+		{AlwaysAsk: []string{tool}, AutoApprove: []string{tool}},
+	}
 	yes, no := Rule{Allow: true, Tool: tool, Scope: scope}, Rule{Tool: tool, Scope: scope}
 	n := 0
 	for _, level := range []Level{LevelReadOnly, LevelSupervised, LevelFull, "", "nonsense"} {

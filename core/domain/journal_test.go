@@ -100,8 +100,10 @@ func (j *journals) calls(id TurnID, calls []ModelCall) bool {
 				return false
 			}
 			if j.chance(4) {
-				j.add(PermissionGiven{Turn: id, Call: batch[i].ID, Outcome: Selected, Option: "allow-always",
-					Rule: &Rule{Allow: j.chance(2), Tool: "write_file", Scope: "/work"}})
+				j.add(PermissionGiven{
+					Turn: id, Call: batch[i].ID, Outcome: Selected, Option: "allow-always",
+					Rule: &Rule{Allow: j.chance(2), Tool: "write_file", Scope: "/work"},
+				})
 			}
 			j.add(CallFinished{Turn: id, Call: batch[i].ID, Failed: j.chance(3), Text: "result of " + string(batch[i].ID)})
 			if j.chance(5) {

@@ -27,7 +27,7 @@ func run(m *testing.M) int {
 	if raced {
 		args = append(args, "-race")
 	}
-	cmd := exec.Command("go", append(args, "github.com/berth-dev/berth/cmd/berth")...) //nolint:noctx // TestMain has no context; go build ends by itself
+	cmd := exec.Command("go", append(args, "github.com/berth-dev/berth/cmd/berth")...)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "go build ./cmd/berth:", err)
