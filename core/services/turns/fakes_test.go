@@ -117,16 +117,21 @@ func (m *model) seen() []domain.ModelRequest {
 	return append([]domain.ModelRequest(nil), m.requests...)
 }
 
-// events yields events and then a finish.
+// events yields events and then a finish. Between calls and the finish nothing
+// stops it, as with a reply that is complete.
 func events(reason domain.FinishReason, evs ...domain.ModelEvent) step {
 	return func(ctx context.Context, _ domain.ModelRequest, yield func(domain.ModelEvent, error) bool) {
+		complete := false
 		for _, ev := range append(evs, domain.Finish{Reason: reason}) {
-			if ctx.Err() != nil {
-				yield(nil, context.Cause(ctx))
+			if ctx.Err() != nil && !complete {
+				yield(nil, domain.WrapError(domain.Cancelled, context.Cause(ctx), "The request was cancelled"))
 				return
 			}
 			if !yield(ev, nil) {
 				return
+			}
+			if _, ok := ev.(domain.CallRequested); ok {
+				complete = true
 			}
 		}
 	}

@@ -33,6 +33,9 @@ func (t *turn) loop() (domain.Stop, error) {
 	if err := t.ticket.Wait(t.ctx); err != nil {
 		return 0, err
 	}
+	if err := t.waitForAnswers(); err != nil {
+		return 0, err
+	}
 	if err := t.begin(); err != nil {
 		return 0, err
 	}
@@ -55,6 +58,27 @@ func (t *turn) loop() (domain.Stop, error) {
 			return 0, err
 		}
 	}
+}
+
+// waitForAnswers returns when what the client asked of the session before has
+// been answered. A turn gives up its place a moment before its answer, and a
+// client must not be shown this turn while it still waits for the end of
+// another one. A turn that need not wait begins, even if it is cancelled
+// already.
+func (t *turn) waitForAnswers() error {
+	for _, answered := range t.prompt.After {
+		select {
+		case <-answered:
+			continue
+		default:
+		}
+		select {
+		case <-answered:
+		case <-t.ctx.Done():
+			return context.Cause(t.ctx)
+		}
+	}
+	return nil
 }
 
 // stopAfter says how a complete reply ends the turn; 0 when its calls are to
