@@ -71,6 +71,9 @@ type Prompt struct {
 	// Queue lets the prompt wait behind a running turn; otherwise it is
 	// refused with SessionBusy.
 	Queue bool
+	// After close when the client has what it is owed before it is shown
+	// anything of this turn: the answers of what it asked of the session before.
+	After []<-chan struct{}
 }
 
 // Usable reports whether the prompt holds anything a model could answer: a

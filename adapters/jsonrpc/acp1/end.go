@@ -54,12 +54,8 @@ func (c *connection) end(id domain.SessionID, fn ender, forgiving bool, result a
 			return jsonrpc.Reply{}, err
 		}
 		// The turns have ended; their answers go first.
-		for _, ch := range answered {
-			select {
-			case <-ch:
-			case <-ctx.Done():
-				return jsonrpc.Reply{}, context.Cause(ctx)
-			}
+		if err := waitForAnswers(ctx, answered); err != nil {
+			return jsonrpc.Reply{}, err
 		}
 		return jsonrpc.Reply{Result: result}, nil
 	}, nil

@@ -9,8 +9,8 @@ import (
 
 // load serves session/load: the whole history, then the answer, and nothing
 // about the session after it unless the client asks.
-func (c *connection) load(_ context.Context, id domain.SessionID, p object) (jsonrpc.Task, error) {
-	run, err := c.open(id, p, true)
+func (c *connection) load(ctx context.Context, id domain.SessionID, p object) (jsonrpc.Task, error) {
+	run, err := c.open(ctx, id, p, true)
 	if err != nil {
 		return nil, err
 	}
@@ -27,8 +27,8 @@ func (c *connection) load(_ context.Context, id domain.SessionID, p object) (jso
 }
 
 // resume serves session/resume: the session without its history.
-func (c *connection) resume(_ context.Context, id domain.SessionID, p object) (jsonrpc.Task, error) {
-	run, err := c.open(id, p, false)
+func (c *connection) resume(ctx context.Context, id domain.SessionID, p object) (jsonrpc.Task, error) {
+	run, err := c.open(ctx, id, p, false)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (c *connection) resume(_ context.Context, id domain.SessionID, p object) (j
 // open reads what load and resume have in common and reserves the session.
 // Keys, labels and resets in _meta belong to session/new: here the id says
 // which session is meant.
-func (c *connection) open(id domain.SessionID, p object, replay bool) (
+func (c *connection) open(ctx context.Context, id domain.SessionID, p object, replay bool) (
 	func(context.Context) (domain.OpenedSession, error), error,
 ) {
 	req := domain.OpenSession{ID: id, Replay: replay}
@@ -68,7 +68,12 @@ func (c *connection) open(id domain.SessionID, p object, replay bool) (
 	if err != nil {
 		return nil, err
 	}
+	answered := c.turns.of(id)
+	c.turns.add(id, jsonrpc.Answered(ctx))
 	return func(ctx context.Context) (domain.OpenedSession, error) {
+		// The session's turns have ended; their answers go first. When the
+		// wait is cancelled the call still runs, and says so.
+		_ = waitForAnswers(ctx, answered)
 		opened, err := run(ctx)
 		opened.Notes = append(opened.Notes, servers...)
 		return opened, err

@@ -1,19 +1,21 @@
 package acp1
 
 import (
+	"context"
 	"sync"
 
 	"github.com/berth-dev/berth/core/domain"
 )
 
-// openTurns are the prompts of a connection that may not be answered yet, by
-// session, so that the end of a session can be answered after them.
+// openTurns are the prompts, loads and resumes of a connection that may not be
+// answered yet, by session, so that what the client asks for next can come
+// after their answers: the session's end, a replay, the next turn.
 type openTurns struct {
 	mu        sync.Mutex
 	bySession map[domain.SessionID][]<-chan struct{}
 }
 
-// add notes a prompt; answered is closed when its response is queued. Prompts
+// add notes a request; answered is closed when its response is queued. Those
 // that are answered already are forgotten on the way.
 func (o *openTurns) add(id domain.SessionID, answered <-chan struct{}) {
 	o.mu.Lock()
@@ -24,13 +26,28 @@ func (o *openTurns) add(id domain.SessionID, answered <-chan struct{}) {
 	o.bySession[id] = append(o.open(id), answered)
 }
 
-// of returns the prompts of a session that may be open, and forgets them.
+// of returns the requests of a session that may be open.
 func (o *openTurns) of(id domain.SessionID) []<-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	open := o.open(id)
-	delete(o.bySession, id)
+	if len(open) == 0 {
+		delete(o.bySession, id)
+	}
 	return open
+}
+
+// waitForAnswers returns when requests that of returned are answered, or with the
+// context's cause.
+func waitForAnswers(ctx context.Context, answered []<-chan struct{}) error {
+	for _, ch := range answered {
+		select {
+		case <-ch:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }
 
 func (o *openTurns) open(id domain.SessionID) []<-chan struct{} {

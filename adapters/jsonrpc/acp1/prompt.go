@@ -19,7 +19,7 @@ func (c *connection) prompt(ctx context.Context, id domain.SessionID, p object) 
 	if !id.Valid() {
 		return nil, domain.NoSession(id)
 	}
-	run, err := c.p.Turns.Begin(ctx, c.client, id, domain.Prompt{Blocks: blocks, Queue: c.queues()})
+	run, err := c.p.Turns.Begin(ctx, c.client, id, domain.Prompt{Blocks: blocks, Queue: c.queues(), After: c.turns.of(id)})
 	if err != nil {
 		return nil, err
 	}
