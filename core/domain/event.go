@@ -61,8 +61,8 @@ type PermissionDone struct {
 }
 
 // SessionOpened and SessionReleased are observed when a session enters and
-// leaves memory. How is "new", "load", "resume", "restore"; or "close",
-// "stop", "idle", "disconnect", "delete".
+// leaves memory. How is "new", "load", "resume", "reset", "restore"; or "close",
+// "stop", "idle", "disconnect", "delete", "shutdown".
 type SessionOpened struct {
 	Session SessionID
 	How     string

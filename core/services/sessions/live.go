@@ -49,7 +49,6 @@ type View struct {
 	Session domain.Session
 	Agent   domain.Agent
 	Tools   []ports.Tool
-	Turns   int          // turns begun before
 	Total   domain.Usage // of all requests before
 }
 
@@ -71,7 +70,7 @@ func (l *Live) Hold(ctx context.Context) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	v := View{Session: l.row, Agent: agent, Turns: l.conv.Turns()}
+	v := View{Session: l.row, Agent: agent}
 	_, _, v.Total = l.conv.Usage()
 	for _, set := range l.tools {
 		v.Tools = append(v.Tools, set.Tools()...)
@@ -112,22 +111,27 @@ func (l *Live) Append(ctx context.Context, allowed func() error, recs ...domain.
 	return l.append(ctx, l.conv, recs...)
 }
 
-// End journals the end of a turn whose work was given up: what closing makes
-// of the calls that began and did not end. It does nothing when the turn has
-// an end already or never began.
-func (l *Live) End(ctx context.Context, turn domain.TurnID, closing func(calls []domain.CallID) []domain.Record) error {
+// End journals the end of a turn: what closing makes of the calls that began
+// and did not end. ended is false when the turn never began or has an end
+// already; then nothing is journalled. allowed is that of Append.
+func (l *Live) End(ctx context.Context, allowed func() error, turn domain.TurnID, closing func(calls []domain.CallID) []domain.Record) (ended bool, err error) {
 	if err := l.lock.acquire(ctx); err != nil {
-		return err
+		return false, err
 	}
 	defer l.lock.release()
+	if allowed != nil {
+		if err := allowed(); err != nil {
+			return false, err
+		}
+	}
 	if l.conv == nil || l.gone.Load() {
-		return nil // whoever reads the journal next closes it
+		return false, nil // whoever reads the journal next closes it
 	}
 	open, calls := l.conv.Open()
 	if open != turn {
-		return nil
+		return false, nil
 	}
-	return l.append(ctx, l.conv, closing(calls)...)
+	return true, l.append(ctx, l.conv, closing(calls)...)
 }
 
 func (l *Live) append(ctx context.Context, conv *domain.Conversation, recs ...domain.Record) error {

@@ -36,7 +36,7 @@ func (t *turn) begin() error {
 		return err
 	}
 	recs := []domain.Record{domain.UserSaid{Turn: t.id, ID: domain.MessageID(t.id + "-u"), Blocks: blocks}}
-	if view.Turns == 0 && view.Session.Title == "" {
+	if view.Session.Title == "" {
 		if title := domain.TitleFrom(blocks); title != "" {
 			recs = append(recs, domain.TitleSet{Title: title})
 		}

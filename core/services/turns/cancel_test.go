@@ -99,6 +99,68 @@ func after(w *world) {
 	w.check()
 }
 
+// The session ends at every moment of a turn: the prompts are answered, and
+// nothing is left of it.
+func TestCancel_SessionEndsAtEveryMoment(t *testing.T) {
+	ways := map[string]func(*world) error{
+		"close": func(w *world) error {
+			end, err := w.sessions.Close(w.client, w.id)
+			if err != nil {
+				return err
+			}
+			return end(w.t.Context())
+		},
+		"delete": func(w *world) error {
+			end, err := w.sessions.Delete(w.client, w.id)
+			if err != nil {
+				return err
+			}
+			return end(w.t.Context())
+		},
+		"detach": func(w *world) error {
+			w.client.gone()
+			w.sessions.Detach(w.client, domain.Disconnected)
+			return nil
+		},
+		"shutdown": func(w *world) error { return w.sessions.Shutdown(w.t.Context(), domain.ProcessEnding) },
+	}
+	for name, end := range ways {
+		for at := time.Duration(0); at < 80*time.Millisecond; at += time.Millisecond {
+			look, change := reader("look"), editor("change")
+			bubble(t, []ports.Tool{look, change}, func(w *world) {
+				slowly(w, look, change)
+				first, queued := w.begin("go"), w.begin("waits")
+				time.Sleep(at)
+				ended := time.Now()
+				was := first.ended()
+				if err := end(w); err != nil {
+					t.Errorf("%s at %v: %v", name, at, err)
+				}
+				if stop := first.wait(); !was && stop != domain.StopCancelled && at < 50*time.Millisecond {
+					t.Errorf("%s at %v: a running turn ended with %v", name, at, stop)
+				}
+				if stop := queued.wait(); stop != domain.StopCancelled && at < 50*time.Millisecond {
+					t.Errorf("%s at %v: a waiting turn ended with %v", name, at, stop)
+				}
+				if took := queued.at.Sub(ended); took > answerLimit {
+					t.Errorf("%s at %v: the answers took %v", name, at, took)
+				}
+				time.Sleep(10 * time.Second)
+				if w.box.left() != 0 {
+					t.Errorf("%s at %v: tools are left open", name, at)
+				}
+				if name == "delete" {
+					return
+				}
+				checkJournal(w)
+				if err := w.store.Store.(*memory.Store).Other().Acquire(w.t.Context(), w.id); err != nil {
+					t.Errorf("%s at %v: the lease was kept: %v", name, at, err)
+				}
+			})
+		}
+	}
+}
+
 func TestCancel_BeforeTheTaskRuns(t *testing.T) {
 	bubble(t, nil, func(w *world) {
 		run, err := w.engine.Begin(w.t.Context(), w.client, w.id, domain.Prompt{Blocks: []domain.Block{domain.Text{Text: "go"}}})

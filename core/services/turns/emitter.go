@@ -113,12 +113,19 @@ func (m *emitter) noteEnds(recs []domain.Record) {
 // store journals records, unless the turn was given up.
 func (m *emitter) store(recs ...domain.Record) error {
 	return m.t.live.Append(m.t.writing, func() error {
-		if m.sealed.Load() {
-			return errSealed
+		if err := m.unsealed(); err != nil {
+			return err
 		}
 		m.t.handedOver(recs)
 		return nil
 	}, recs...)
+}
+
+func (m *emitter) unsealed() error {
+	if m.sealed.Load() {
+		return errSealed
+	}
+	return nil
 }
 
 // tell sends what follows from records. It goes on after a cancel: what was

@@ -6,57 +6,80 @@ import (
 	"github.com/berth-dev/berth/core/domain"
 )
 
-// closeCalls gives a final status to calls that the loop left open because it
-// broke off between their announcement and their end. The client is told even
-// when the store is what broke.
-func (t *turn) closeCalls(err error) {
+// errNotOpen is what finish gets when the journal has no open turn of its own;
+// then something else wrote to it.
+var errNotOpen = errors.New("the turn is not open in the journal")
+
+// finish journals the turn's last records in one append, decides the outcome
+// (a success only for what is stored), and tells the client. Calls that the
+// loop left open, because it broke off between their announcement and their
+// end, end here.
+func (t *turn) finish(stop domain.Stop, err error) {
 	text := "Cancelled before it finished; it may or may not have taken effect."
 	if err != nil {
 		text = "The turn broke off before this call finished; it may or may not have taken effect."
 	}
-	for _, c := range t.emit.unfinished() {
-		if c.end != nil {
-			_ = t.emit.tell(*c.end) // fails only when nobody listens any more
-			continue
-		}
-		rec := callFailed(t.id, c.id, text)
-		if stored, _ := t.emit.record(rec); !stored {
-			_ = t.emit.tell(rec) // fails only when nobody listens any more
-		}
+	werr := t.storeEnd(stop, err, text)
+	if errors.Is(werr, errSealed) {
+		return // given up: the outcome and the journal's end are lastWords'
 	}
-}
-
-// finish journals the turn's last records in one append, decides the outcome
-// (a success only for what is stored), and tells the client.
-func (t *turn) finish(stop domain.Stop, err error) {
-	t.mu.Lock()
-	begun, usage := t.begun, t.usage
-	t.mu.Unlock()
-	if !begun {
-		t.decide(stop, err)
-		return
-	}
-	end := domain.TurnFinished{Turn: t.id, Stop: stop, Usage: usage}
-	if err != nil {
-		end.Failure = failureOf(err)
-	}
-	recs := []domain.Record{end}
-	if t.last != nil {
-		recs = []domain.Record{*t.last, end}
-	}
-	if werr := t.emit.store(recs...); werr != nil {
-		if errors.Is(werr, errSealed) {
-			return // given up: the outcome and the journal's end are lastWords'
-		}
+	if werr != nil {
 		t.e.trouble(t.ctx, t.sid, "turns: journal the end", werr)
 		if err == nil && stop != domain.StopCancelled {
 			stop, err = 0, werr
 		}
 	}
 	t.decide(stop, err)
-	if t.emit.tell(recs...) == nil {
-		_ = t.emit.send(t.telling, domain.TurnEnded{Turn: t.id, Stop: stop}) // fails only when nobody listens any more
+	t.tellEnd(stop, text, werr == nil)
+}
+
+// storeEnd journals the end of a turn that has begun: of its open calls, its
+// last reply, and itself.
+func (t *turn) storeEnd(stop domain.Stop, err error, text string) error {
+	t.mu.Lock()
+	begun, usage := t.begun, t.usage
+	t.mu.Unlock()
+	if !begun {
+		return nil
 	}
+	end := domain.TurnFinished{Turn: t.id, Stop: stop, Usage: usage}
+	if err != nil {
+		end.Failure = failureOf(err)
+	}
+	ended, err := t.live.End(t.writing, t.emit.unsealed, t.id, func(calls []domain.CallID) []domain.Record {
+		var recs []domain.Record
+		for _, id := range calls {
+			recs = append(recs, callFailed(t.id, id, text))
+		}
+		if t.last != nil {
+			recs = append(recs, *t.last)
+			t.handedOver(recs)
+		}
+		return append(recs, end)
+	})
+	if err == nil && !ended {
+		err = errNotOpen
+	}
+	return err
+}
+
+// tellEnd tells the client the ends of calls it waits for, also when the store
+// is what broke, and what follows from the turn's last records. It fails only
+// when nobody listens any more.
+func (t *turn) tellEnd(stop domain.Stop, text string, stored bool) {
+	for _, c := range t.emit.unfinished() {
+		end := callFailed(t.id, c.id, text)
+		if c.end != nil {
+			end = *c.end
+		}
+		if t.emit.tell(end) != nil {
+			return
+		}
+	}
+	if !t.begun || (stored && t.last != nil && t.emit.tell(*t.last) != nil) {
+		return
+	}
+	_ = t.emit.send(t.telling, domain.TurnEnded{Turn: t.id, Stop: stop})
 }
 
 // failureOf is what the journal keeps of an error: its code and the message

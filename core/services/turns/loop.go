@@ -18,7 +18,6 @@ func (t *turn) work() {
 	})
 	stop, err = domain.StopFor(context.Cause(t.ctx), stop, err)
 	broke := t.isolate("end of turn", func() error {
-		t.closeCalls(err)
 		t.finish(stop, err)
 		return nil
 	})

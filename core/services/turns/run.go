@@ -119,7 +119,8 @@ func (t *turn) lastWords(ctx context.Context) {
 			t.e.trouble(ctx, t.sid, "turns: call outlived its turn",
 				fmt.Errorf("%s (call %s) did not stop: %w", c.tool, c.id, context.Cause(t.ctx)))
 		}
-		return t.live.End(ctx, t.id, t.closing)
+		_, err := t.live.End(ctx, nil, t.id, t.closing)
+		return err
 	})
 	if err != nil {
 		t.e.trouble(ctx, t.sid, "turns: journal the end of a turn that was given up", err)

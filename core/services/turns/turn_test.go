@@ -614,6 +614,24 @@ func TestTurn_BlobsAreStoredBeforeThePromptIsJournalled(t *testing.T) {
 	})
 }
 
+// The first text names the session, also when the first prompt had none.
+func TestTurn_Title(t *testing.T) {
+	bubble(t, nil, func(w *world) {
+		r, err := w.tryBlocks(domain.Prompt{Blocks: []domain.Block{domain.Link{URI: "file:///a", Name: "a"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.want(domain.StopEndTurn)
+		w.begin("second").want(domain.StopEndTurn)
+		w.begin("third").want(domain.StopEndTurn)
+		row, err := w.store.Load(w.t.Context(), w.id)
+		if err != nil || row.Title != "second" || count[domain.TitleSet](w.records()) != 1 {
+			t.Errorf("the title is %q, %v", row.Title, err)
+		}
+		w.check()
+	})
+}
+
 func TestTurn_EmptyPromptIsRefusedAtOnce(t *testing.T) {
 	bubble(t, nil, func(w *world) {
 		_, err := w.tryBegin(" \n")
