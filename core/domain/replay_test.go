@@ -95,21 +95,32 @@ func TestUpdatesAndReplay(t *testing.T) {
 		rec          Record
 		live, replay []Update
 	}{
-		{"a prompt is never echoed live, and replayed block by block",
-			UserSaid{Turn: "t", ID: "t-u", Blocks: []Block{Text{Text: "a"}, Link{URI: "u"}}}, nil,
-			[]Update{UserMessage{ID: "t-u", Block: Text{Text: "a"}}, UserMessage{ID: "t-u", Block: Link{URI: "u"}}}},
-		{"a reply was streamed; the context's fill is told live",
+		{
+			"a prompt is never echoed live, and replayed block by block",
+			UserSaid{Turn: "t", ID: "t-u", Blocks: []Block{Text{Text: "a"}, Link{URI: "u"}}},
+			nil,
+			[]Update{UserMessage{ID: "t-u", Block: Text{Text: "a"}}, UserMessage{ID: "t-u", Block: Link{URI: "u"}}},
+		},
+		{
+			"a reply was streamed; the context's fill is told live",
 			AssistantSaid{Turn: "t", Parts: []MessagePart{{ID: "m1", Thought: true, Text: "hm"}, {ID: "m2", Text: "a"}}, Usage: Usage{Input: 5, Output: 2}, Window: 50},
 			[]Update{UsageChanged{Used: 7, Size: 50}},
-			[]Update{AgentThought{ID: "m1", Text: "hm"}, AgentText{ID: "m2", Text: "a"}}},
+			[]Update{AgentThought{ID: "m1", Text: "hm"}, AgentText{ID: "m2", Text: "a"}},
+		},
 		{"no fill is told when the window is unknown", AssistantSaid{Turn: "t", Usage: Usage{Input: 5}}, nil, []Update{}},
 		{"a call opens", CallBegan{Turn: "t", Call: call("c"), Update: opened}, []Update{opened}, []Update{opened}},
-		{"a call completes with its text", CallFinished{Turn: "t", Call: "c", Text: "r"},
+		{
+			"a call completes with its text",
+			CallFinished{Turn: "t", Call: "c", Text: "r"},
 			[]Update{CallChanged{ID: "c", Status: CallCompleted, Content: text("r")}},
-			[]Update{CallChanged{ID: "c", Status: CallCompleted, Content: text("r")}}},
-		{"a call completes with its own content", CallFinished{Turn: "t", Call: "c", Text: "r", Content: []CallContent{diff}, RawOutput: []byte("1"), Locations: []Location{{Path: "/a"}}},
+			[]Update{CallChanged{ID: "c", Status: CallCompleted, Content: text("r")}},
+		},
+		{
+			"a call completes with its own content",
+			CallFinished{Turn: "t", Call: "c", Text: "r", Content: []CallContent{diff}, RawOutput: []byte("1"), Locations: []Location{{Path: "/a"}}},
 			[]Update{CallChanged{ID: "c", Status: CallCompleted, Content: []CallContent{diff}, RawOutput: []byte("1"), Locations: []Location{{Path: "/a"}}}},
-			[]Update{CallChanged{ID: "c", Status: CallCompleted, Content: []CallContent{diff}, RawOutput: []byte("1"), Locations: []Location{{Path: "/a"}}}}},
+			[]Update{CallChanged{ID: "c", Status: CallCompleted, Content: []CallContent{diff}, RawOutput: []byte("1"), Locations: []Location{{Path: "/a"}}}},
+		},
 		{"a call fails", CallFinished{Turn: "t", Call: "c", Failed: true}, []Update{CallChanged{ID: "c", Status: CallFailed}}, []Update{CallChanged{ID: "c", Status: CallFailed}}},
 		{"an interrupted call has failed", CallFinished{Turn: "t", Call: "c", Interrupted: true}, []Update{CallChanged{ID: "c", Status: CallFailed}}, []Update{CallChanged{ID: "c", Status: CallFailed}}},
 		{"a plan", PlanSet{Entries: plan}, []Update{PlanChanged{Entries: plan}}, []Update{PlanChanged{Entries: plan}}},
@@ -118,10 +129,18 @@ func TestUpdatesAndReplay(t *testing.T) {
 		{"a client event is not an update", ClientEvent{Type: "x"}, nil, nil},
 		{"a turn that ended well leaves no mark", TurnFinished{Turn: "t", Stop: StopEndTurn}, nil, nil},
 		{"a cancelled turn leaves no mark", TurnFinished{Turn: "t", Stop: StopCancelled}, nil, nil},
-		{"an interrupted turn is marked", TurnFinished{Turn: "t", Interrupted: true}, nil,
-			[]Update{AgentText{ID: "t-end", Text: "[Interrupted: the agent stopped before this turn ended.]"}}},
-		{"a failed turn is marked with its message", TurnFinished{Turn: "t", Failure: &Failure{Code: Unavailable, Msg: "no route"}}, nil,
-			[]Update{AgentText{ID: "t-end", Text: "[This turn failed: no route]"}}},
+		{
+			"an interrupted turn is marked",
+			TurnFinished{Turn: "t", Interrupted: true},
+			nil,
+			[]Update{AgentText{ID: "t-end", Text: "[Interrupted: the agent stopped before this turn ended.]"}},
+		},
+		{
+			"a failed turn is marked with its message",
+			TurnFinished{Turn: "t", Failure: &Failure{Code: Unavailable, Msg: "no route"}},
+			nil,
+			[]Update{AgentText{ID: "t-end", Text: "[This turn failed: no route]"}},
+		},
 		{"an unknown record is not shown", Unknown{Kind: "x"}, nil, nil},
 	}
 	for _, c := range cases {

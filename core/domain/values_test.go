@@ -146,10 +146,16 @@ func TestTitleFrom(t *testing.T) {
 
 func TestPromptText(t *testing.T) {
 	got := PromptText([]Block{
-		Text{Text: "a"}, Text{}, Resource{URI: "file:///x.go", MIME: "text/x-go", Text: "package x"},
-		Resource{URI: "file:///b", MIME: "application/zip", Binary: true}, Link{Name: "n", URI: "zed:///n"},
-		Attachment{Path: "/w/uploads/1.png", MIME: "image/png"}, Attachment{Path: "/w/uploads/2.pdf", MIME: "application/pdf", Name: "doc"},
-		Image{MIME: "image/png"}, Audio{MIME: "audio/wav"}, Text{Text: "z"},
+		Text{Text: "a"},
+		Text{},
+		Resource{URI: "file:///x.go", MIME: "text/x-go", Text: "package x"},
+		Resource{URI: "file:///b", MIME: "application/zip", Binary: true},
+		Link{Name: "n", URI: "zed:///n"},
+		Attachment{Path: "/w/uploads/1.png", MIME: "image/png"},
+		Attachment{Path: "/w/uploads/2.pdf", MIME: "application/pdf", Name: "doc"},
+		Image{MIME: "image/png"},
+		Audio{MIME: "audio/wav"},
+		Text{Text: "z"},
 	})
 	want := strings.Join([]string{
 		"a", "<resource uri=\"file:///x.go\" type=\"text/x-go\">\npackage x\n</resource>",

@@ -59,8 +59,14 @@ func observed(id domain.SessionID) []domain.Event {
 // bare has one event of every kind of which nothing is known.
 func bare() []domain.Event {
 	return []domain.Event{
-		domain.TurnBegan{}, domain.TurnDone{}, domain.StepDone{}, domain.CallDone{}, domain.PermissionDone{},
-		domain.SessionOpened{}, domain.SessionReleased{}, domain.Trouble{},
+		domain.TurnBegan{},
+		domain.TurnDone{},
+		domain.StepDone{},
+		domain.CallDone{},
+		domain.PermissionDone{},
+		domain.SessionOpened{},
+		domain.SessionReleased{},
+		domain.Trouble{},
 	}
 }
 
