@@ -75,7 +75,7 @@ func newAgentsPort(cfg *Config, o *options) ports.Agents {
 
 // newModels is every provider that is configured, and those that need no
 // configuration.
-func newModels(lc fx.Lifecycle, cfg *Config) (ports.Models, error) {
+func newModels(lc fx.Lifecycle, cfg *Config, obs ports.Observer) (ports.Models, error) {
 	var list []llm.ProviderConfig
 	names := slices.Collect(maps.Keys(cfg.Providers))
 	for _, t := range config.ProviderTypes() {
@@ -89,7 +89,7 @@ func newModels(lc fx.Lifecycle, cfg *Config) (ports.Models, error) {
 		if !ok {
 			continue
 		}
-		list = append(list, providerConfig(p))
+		list = append(list, providerConfig(p, obs))
 	}
 	models, err := llm.New(llm.Config{
 		Providers: list,
@@ -104,6 +104,9 @@ func newModels(lc fx.Lifecycle, cfg *Config) (ports.Models, error) {
 		return nil, err
 	}
 	lc.Append(fx.StopHook(models.Close))
+	for _, w := range models.Warnings() {
+		obs.Observe(context.Background(), domain.Trouble{Where: w})
+	}
 	return models, nil
 }
 
@@ -118,7 +121,7 @@ func missing() llm.Opener {
 
 // providerConfig hands a provider's settings to the adapter. Secrets are
 // revealed when a request is made, not before.
-func providerConfig(p config.Provider) llm.ProviderConfig {
+func providerConfig(p config.Provider, obs ports.Observer) llm.ProviderConfig {
 	wire, err := p.Wire()
 	if err != nil {
 		wire = ""
@@ -132,6 +135,19 @@ func providerConfig(p config.Provider) llm.ProviderConfig {
 	}
 	if p.APIKey.IsSet() || p.NeedsKey() {
 		out.APIKey = p.APIKey.Reveal
+	}
+	if len(p.Headers) > 0 {
+		out.Headers = make(map[string]string, len(p.Headers))
+		for name, secret := range p.Headers {
+			value, err := secret.Reveal()
+			if err != nil {
+				obs.Observe(context.Background(), domain.Trouble{
+					Where: fmt.Sprintf("providers.%s.headers.%s is left out", p.Name, name), Err: err,
+				})
+				continue
+			}
+			out.Headers[name] = value
+		}
 	}
 	for id, m := range p.Models {
 		out.Models[id] = llm.ModelFacts{
