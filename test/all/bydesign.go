@@ -17,6 +17,10 @@ func designs() []design {
 			"the memory store does not outlive its process, so the suite's durability cases ask nothing of it",
 		},
 		{
+			regexp.MustCompile(`/core/services/\w+\.Test\w+_Conformance/`),
+			"a fake in memory cannot be reopened, shared, crashed or stuck; the adapters that can skip none of it",
+		},
+		{
 			regexp.MustCompile(`_Allocations$`),
 			"the race detector allocates by itself; these run once more without it",
 		},
