@@ -481,6 +481,9 @@ func checkJournal(w *world) {
 	if err := wholeStory(replayed); err != nil {
 		w.t.Errorf("replay: %v\n%s", err, show(replayed))
 	}
+	if err := eachEndsOnce(recs); err != nil {
+		w.t.Error(err)
+	}
 }
 
 func TestCancel_TellsTheObserverWhichToolHangs(t *testing.T) {

@@ -38,6 +38,9 @@ type world struct {
 // askLimit is how long a permission question waits for the person.
 const askLimit = time.Hour
 
+// lastID is shared by all worlds: a journal of one may be read in another.
+var lastID atomic.Int64
+
 func newWorld(t *testing.T, tools ...ports.Tool) *world {
 	t.Helper()
 	w := &world{
@@ -50,8 +53,7 @@ func newWorld(t *testing.T, tools ...ports.Tool) *world {
 	}
 	w.models = &models{model: w.model}
 	w.model.play(says("hello"))
-	var n atomic.Int64
-	ids := func() string { return fmt.Sprintf("id-%d", n.Add(1)) }
+	ids := func() string { return fmt.Sprintf("id-%d", lastID.Add(1)) }
 	w.sessions = sessions.New(sessions.Params{
 		Config:   sessions.Config{MaxSessions: 10, QueueLimit: 2, IdleTimeout: time.Hour},
 		Sessions: w.store, Journal: w.store, Leases: w.store, Durable: func() bool { return true },
@@ -218,17 +220,33 @@ func (w *world) check() {
 	if live, stored := words(told), words(replayed); live != stored {
 		w.t.Errorf("live and replay differ:\nlive:   %s\nreplay: %s", live, stored)
 	}
-	ends := map[domain.TurnID]int{}
-	for _, r := range recs {
+	if err := eachEndsOnce(recs); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// eachEndsOnce demands one end for each turn of a journal, before the next
+// turn begins.
+func eachEndsOnce(recs []domain.Record) error {
+	open, ended := domain.TurnID(""), map[domain.TurnID]bool{}
+	for i, r := range recs {
+		if said, ok := r.(domain.UserSaid); ok {
+			if open != "" {
+				return fmt.Errorf("record %d begins turn %s while %s is open", i, said.Turn, open)
+			}
+			open = said.Turn
+		}
 		if end, ok := r.(domain.TurnFinished); ok {
-			ends[end.Turn]++
+			if ended[end.Turn] || end.Turn != open {
+				return fmt.Errorf("record %d ends turn %s, open is %q", i, end.Turn, open)
+			}
+			ended[end.Turn], open = true, ""
 		}
 	}
-	for turn, n := range ends {
-		if n != 1 {
-			w.t.Errorf("turn %s ended %d times in the journal", turn, n)
-		}
+	if open != "" {
+		return fmt.Errorf("turn %s has no end", open)
 	}
+	return nil
 }
 
 // wholeStory demands that calls are introduced once before they are changed,

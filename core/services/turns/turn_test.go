@@ -508,6 +508,31 @@ func TestTurn_APanicEndsThisTurnAlone(t *testing.T) {
 	}
 }
 
+// An end that is journalled and could not be told is told when the turn ends,
+// and no other.
+func TestTurn_AnEndThatCouldNotBeTold(t *testing.T) {
+	change := editor("change")
+	bubble(t, []ports.Tool{change}, func(w *world) {
+		failed := false
+		w.client.setSend(func(_ context.Context, u domain.Update) error {
+			if c, ok := u.(domain.CallChanged); ok && c.Status.Final() && !failed {
+				failed = true
+				return errors.New("cannot be encoded")
+			}
+			return nil
+		})
+		w.model.play(wants("", "change"), says("ok"))
+		r := w.begin("go")
+		<-r.done
+		if r.err == nil {
+			t.Error("an update that could not be sent is no failure")
+		}
+		w.check()
+		w.begin("again").want(domain.StopEndTurn)
+		w.check()
+	})
+}
+
 // A tool that goes on reporting after it has returned is not heard: its call
 // has a final status.
 func TestTurn_LateProgressIsDropped(t *testing.T) {
