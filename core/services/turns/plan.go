@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ func (planTool) Prepare(_ context.Context, call domain.ToolCall) (ports.Prepared
 	if len(args.Entries) == 0 || len(args.Entries) > 50 {
 		return nil, domain.Errorf(domain.InvalidArgument, "update_plan wants 1 to 50 entries, not %d", len(args.Entries))
 	}
-	p := preparedPlan{}
+	p := &preparedPlan{}
 	running := 0
 	for i, e := range args.Entries {
 		if e.Priority == "" {
@@ -72,17 +73,20 @@ func (planTool) Prepare(_ context.Context, call domain.ToolCall) (ports.Prepared
 	return p, nil
 }
 
-type preparedPlan struct{ entries []domain.PlanEntry }
+type preparedPlan struct {
+	entries []domain.PlanEntry
+	ran     bool
+}
 
 // Plan says that the call has no effect outside the session.
-func (p preparedPlan) Plan() domain.ToolPlan {
+func (p *preparedPlan) Plan() domain.ToolPlan {
 	return domain.ToolPlan{
 		Title: fmt.Sprintf("Plan (%d of %d done)", p.done(), len(p.entries)), Kind: domain.KindThink,
 		Access: domain.Access{Class: domain.AccessNone, Tool: "update_plan"},
 	}
 }
 
-func (p preparedPlan) done() int {
+func (p *preparedPlan) done() int {
 	n := 0
 	for _, e := range p.entries {
 		if e.Status == "completed" {
@@ -92,10 +96,17 @@ func (p preparedPlan) done() int {
 	return n
 }
 
-// Run sets the plan.
-func (p preparedPlan) Run(context.Context, func(domain.ToolProgress)) (domain.ToolResult, error) {
-	return domain.ToolResult{Text: fmt.Sprintf("The plan now has %d steps, %d of them done.", len(p.entries), p.done()), Plan: p.entries}, nil
+// Run sets the plan, once.
+func (p *preparedPlan) Run(ctx context.Context, _ func(domain.ToolProgress)) (domain.ToolResult, error) {
+	switch {
+	case ctx.Err() != nil:
+		return domain.ToolResult{}, context.Cause(ctx)
+	case p.ran:
+		return domain.ToolResult{}, errors.New("the plan was set before")
+	}
+	p.ran = true
+	return domain.ToolResult{Text: fmt.Sprintf("The plan has %d entries now, %d of them done.", len(p.entries), p.done()), Plan: p.entries}, nil
 }
 
 // Close has nothing to release.
-func (preparedPlan) Close() error { return nil }
+func (*preparedPlan) Close() error { return nil }
