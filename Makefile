@@ -19,7 +19,7 @@ test:
 check:
 	$(GO) run ./test/all -stages fmt,tidy,vet,lint,test
 
-# The scripts against the built binary, with the coverage of that binary.
+# The scripts, in process and against the built binary.
 acceptance:
 	$(GO) test -count=1 ./test/acceptance/...
 
