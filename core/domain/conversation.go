@@ -28,7 +28,6 @@ type Conversation struct {
 	window   int64
 	total    Usage
 	seq      Seq
-	turns    int
 
 	open    TurnID    // the turn that has no TurnFinished yet
 	openAt  int       // len(messages) when it began
@@ -66,7 +65,7 @@ func (c *Conversation) Add(e Entry) {
 	switch r := e.Record.(type) {
 	case UserSaid:
 		c.answerRest() // of a turn that never ended
-		c.open, c.openAt, c.turns = r.Turn, len(c.messages), c.turns+1
+		c.open, c.openAt = r.Turn, len(c.messages)
 		c.messages = append(c.messages, UserInput{Blocks: c.input(r.Blocks)})
 	case AssistantSaid:
 		c.addReply(r)
@@ -214,17 +213,8 @@ func (c *Conversation) Open() (TurnID, []CallID) {
 // Rules returns the remembered permission rules.
 func (c *Conversation) Rules() []Rule { return slices.Clone(c.rules) }
 
-// Plan returns the newest plan.
-func (c *Conversation) Plan() []PlanEntry { return c.plan }
-
-// Title returns the session's title, "" when it has none yet.
-func (c *Conversation) Title() string { return c.title }
-
 // Seq returns the position of the newest record.
 func (c *Conversation) Seq() Seq { return c.seq }
-
-// Turns returns how many turns were begun.
-func (c *Conversation) Turns() int { return c.turns }
 
 // Usage returns the tokens now in context, the model's window, and the sum
 // over all requests. Window is 0 when unknown.
