@@ -34,6 +34,9 @@ func prepareFile(path string) (fresh bool, err error) {
 		return false, unavailable(path, err, "cannot be reached")
 	case !info.Mode().IsRegular():
 		return false, unavailable(path, nil, "is not a regular file")
+	case info.Size() == 1:
+		// SQLite takes one byte for an empty file and would write over it.
+		return false, damage(path, errors.New("one byte is left of it"))
 	case info.Mode().Perm()&0o077 != 0:
 		_ = os.Chmod(path, info.Mode().Perm()&^0o077) // not ours, perhaps: then it stays
 	}

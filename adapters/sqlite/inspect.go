@@ -20,8 +20,19 @@ type inspection struct {
 	checked bool // every page was looked at in the time there was
 }
 
+// inspectAlone is inspect in a transaction of its own, so that what it sees is
+// of one moment: other processes may be bringing the schema up to date.
+func inspectAlone(ctx context.Context, conn *sqlx.Conn, path string, steps []migration, budget time.Duration) (inspection, error) {
+	if _, err := conn.ExecContext(ctx, "BEGIN DEFERRED"); err != nil {
+		return inspection{}, err
+	}
+	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }()
+	return inspect(ctx, conn, path, steps, budget)
+}
+
 // inspect looks whether the file is a sound store of a schema this program
-// knows. It changes nothing. Errors of the driver come back as they are.
+// knows. It changes nothing and must run in a transaction. Errors of the
+// driver come back as they are.
 func inspect(ctx context.Context, conn *sqlx.Conn, path string, steps []migration, budget time.Duration) (inspection, error) {
 	var in inspection
 	var app, tables int

@@ -45,7 +45,7 @@ func (s *Store) Acquire(ctx context.Context, id domain.SessionID) error {
 			return domain.Errorf(domain.SessionActive,
 				"Session %s is in use by another process: close it there first", id).With("sessionId", string(id))
 		}
-		return exec(ctx, c, putLease, string(id), s.self.id)
+		return run(ctx, c, putLease, string(id), s.self.id)
 	})
 }
 
@@ -77,7 +77,7 @@ func (s *Store) forgetDead(ctx context.Context, c sqlstore.Conn) error {
 		if owner == s.self.id || s.self.alive(owner) {
 			continue
 		}
-		if err := exec(ctx, c, dropLeases, owner); err != nil {
+		if err := run(ctx, c, dropLeases, owner); err != nil {
 			return err
 		}
 	}
@@ -87,18 +87,18 @@ func (s *Store) forgetDead(ctx context.Context, c sqlstore.Conn) error {
 // Release gives the session up.
 func (s *Store) Release(ctx context.Context, id domain.SessionID) error {
 	return s.writer.write(ctx, true, func(ctx context.Context, c sqlstore.Conn) error {
-		return exec(ctx, c, dropLease, string(id), s.self.id)
+		return run(ctx, c, dropLease, string(id), s.self.id)
 	})
 }
 
 // releaseAll gives up everything at the end.
 func (s *Store) releaseAll(ctx context.Context) error {
 	return s.writer.write(ctx, true, func(ctx context.Context, c sqlstore.Conn) error {
-		return exec(ctx, c, dropLeases, s.self.id)
+		return run(ctx, c, dropLeases, s.self.id)
 	})
 }
 
-func exec(ctx context.Context, c sqlstore.Conn, query string, args ...any) error {
+func run(ctx context.Context, c sqlstore.Conn, query string, args ...any) error {
 	st, err := c.Stmt(ctx, query)
 	if err != nil {
 		return err

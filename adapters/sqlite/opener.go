@@ -77,7 +77,7 @@ func (o opener) peek(ctx context.Context) error {
 			return err
 		}
 		defer conn.Close()
-		_, err = inspect(ctx, conn, o.path, o.steps, o.cfg.CheckBudget)
+		_, err = inspectAlone(ctx, conn, o.path, o.steps, o.cfg.CheckBudget)
 		if c := primary(err); c == lib.SQLITE_READONLY || c == lib.SQLITE_CANTOPEN {
 			return nil // there is something to recover first, which takes writing
 		}
@@ -98,7 +98,7 @@ func (o opener) ready(ctx context.Context, conn *sqlx.Conn, inspected bool) erro
 	if inspected {
 		budget = -1
 	}
-	in, err := inspect(ctx, conn, o.path, o.steps, budget)
+	in, err := inspectAlone(ctx, conn, o.path, o.steps, budget)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"slices"
@@ -184,26 +185,42 @@ func (w *writer) close() error {
 // long as he does.
 func (w *writer) begin(j *job) error {
 	err := w.wait.insist(j.ctx, func() error {
-		if j.ctx.Err() != nil {
-			return j.ctx.Err()
+		err := w.start(j)
+		if errors.Is(err, sql.ErrConnDone) || errors.Is(err, driver.ErrBadConn) {
+			w.drop()
+			err = w.start(j)
 		}
-		if w.link == nil {
-			l, err := openLink(j.ctx, w.db)
-			if err != nil {
-				return err
-			}
-			w.link = l
-		}
-		if err := w.link.relax(j.relaxed); err != nil {
-			return err
-		}
-		return w.link.exec(j.ctx, "BEGIN IMMEDIATE")
+		return err
 	})
-	if err != nil && !busy(err) && j.ctx.Err() == nil && w.link != nil {
-		w.link.discard() // whatever it is, a new connection does not have it
-		w.link = nil
+	if err != nil && !busy(err) && j.ctx.Err() == nil {
+		w.drop() // whatever it is, a new connection does not have it
 	}
 	return err
+}
+
+func (w *writer) start(j *job) error {
+	if j.ctx.Err() != nil {
+		return j.ctx.Err()
+	}
+	if w.link == nil {
+		l, err := openLink(j.ctx, w.db)
+		if err != nil {
+			return err
+		}
+		w.link = l
+	}
+	if err := w.link.relax(j.relaxed); err != nil {
+		return err
+	}
+	return w.link.exec(j.ctx, "BEGIN IMMEDIATE")
+}
+
+// drop gives the connection up; the next transaction opens another.
+func (w *writer) drop() {
+	if w.link != nil {
+		w.link.discard()
+		w.link = nil
+	}
 }
 
 // run executes the jobs in the transaction that has begun, and ends it.
@@ -279,8 +296,7 @@ func (w *writer) finish(err error) error {
 		}
 	}
 	if w.link.exec(ctx, "ROLLBACK") != nil || primary(err) == lib.SQLITE_IOERR {
-		w.link.discard()
-		w.link = nil
+		w.drop()
 	}
 	return err
 }
