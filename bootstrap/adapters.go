@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -191,7 +192,7 @@ func newStore(lc fx.Lifecycle, cfg *Config, obs ports.Observer, clock ports.Cloc
 		s, err := open()
 		if err != nil {
 			obs.Observe(context.Background(), domain.Trouble{
-				Where: "sessions are not saved: " + storeTrouble(err), Err: err,
+				Where: "sessions are not saved", Err: errors.New(storeTrouble(err)),
 			})
 			return memory.New(clock)
 		}

@@ -27,13 +27,20 @@ func NewRoots(d *Disk) *Roots { return &Roots{d} }
 // not forbidden.
 func (r *Roots) Resolve(_ context.Context, agent domain.Agent, dirs domain.Directories) (domain.Session, error) {
 	var s domain.Session
-	var err error
-	if s.Workspace, err = r.workspace(agent); err != nil {
-		return domain.Session{}, err
+	// Without its workspace an agent can still work in a directory that the
+	// client names; a session that needs it is refused with the reason.
+	var missing error
+	s.Workspace, missing = r.workspace(agent)
+	if missing != nil {
+		s.Workspace = ""
 	}
+	var err error
 	g := r.disk.guardFor(r.disk.policy(agent.Alias), s.Workspace)
 	if s.Cwd, s.CwdGiven, err = r.cwd(g, s.Workspace, dirs); err != nil {
 		return domain.Session{}, err
+	}
+	if s.Cwd == "" {
+		return domain.Session{}, missing
 	}
 	for _, path := range dirs.Additional {
 		if !filepath.IsAbs(path) {

@@ -8,7 +8,6 @@ package observe
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -92,9 +91,9 @@ func (l *Logger) Observe(_ context.Context, ev domain.Event) {
 	case domain.TurnDone:
 		l.turnDone(ev)
 	case domain.StepDone:
-		e := l.log.Debug()
-		if ev.Err != nil && !cancelled(ev.Err) {
-			e = l.log.Warn().Err(ev.Err)
+		e := l.log.Debug() // a failure is told once, with its turn
+		if ev.Err != nil {
+			e = e.Err(ev.Err)
 		}
 		e.Str("session", string(ev.Session)).Str("model", ev.Model.String()).Dur("ms", ev.Duration).
 			Int64("in", ev.Usage.Input).Int64("out", ev.Usage.Output).Msg("model request")
@@ -124,9 +123,4 @@ func (l *Logger) turnDone(ev domain.TurnDone) {
 	e.Str("session", string(ev.Session)).Str("stop", ev.Stop.String()).Dur("ms", ev.Duration).
 		Int("requests", ev.Requests).Int("calls", ev.Calls).
 		Int64("in", ev.Usage.Input).Int64("out", ev.Usage.Output).Msg("turn done")
-}
-
-func cancelled(err error) bool {
-	var c *domain.Cause
-	return errors.As(err, &c) || errors.Is(err, context.Canceled) || domain.HasCode(err, domain.Cancelled)
 }
