@@ -120,7 +120,7 @@ func (s *Service) create(ctx context.Context, c ports.Client, req domain.NewSess
 		return domain.OpenedSession{}, closedWhileOpening(row.ID)
 	}
 	s.p.Observer.Observe(ctx, domain.SessionOpened{Session: row.ID, How: "new"})
-	return domain.OpenedSession{Session: row, Agent: agent, Model: info, Created: true}, nil
+	return domain.OpenedSession{Session: row, Agent: agent, Model: info, Created: true, Notes: s.notes()}, nil
 }
 
 func (s *Service) model(ctx context.Context, agent domain.Agent) (domain.ModelInfo, error) {
@@ -163,4 +163,12 @@ func (l *Live) create(ctx context.Context, row domain.Session) error {
 		l.svc.trouble(undoing, row.ID, "sessions: remove a session that did not open", derr)
 	}
 	return err
+}
+
+// notes are what every client should know about its sessions here.
+func (s *Service) notes() []string {
+	if s.Durable() {
+		return nil
+	}
+	return []string{"Sessions are not saved: they end with this process. The agent's log says why."}
 }
