@@ -19,7 +19,8 @@ type arguments struct {
 	tool    string
 	allowed []string // names to show in messages
 	members map[string]json.RawMessage
-	err     error
+	why     string // the first mistake
+	err     error  // the same, as it is returned; or that of an inner object
 }
 
 // parseArgs reads the object; allowed are the documented names.
@@ -43,7 +44,8 @@ func parseArgs(tool string, raw []byte, allowed ...string) *arguments {
 
 func (a *arguments) fail(format string, args ...any) {
 	if a.err == nil {
-		a.err = domain.Errorf(domain.InvalidArgument, "%s: %s. Arguments: %s", a.tool, fmt.Sprintf(format, args...), strings.Join(a.allowed, ", "))
+		a.why = fmt.Sprintf(format, args...)
+		a.err = domain.Errorf(domain.InvalidArgument, "%s: %s. Arguments: %s", a.tool, a.why, strings.Join(a.allowed, ", "))
 	}
 }
 
@@ -114,16 +116,23 @@ func (a *arguments) flag(names ...string) bool {
 	return false
 }
 
-// done returns the first mistake; a member nobody took is one.
+// done returns the first mistake. A member nobody took is one, and told
+// first: it may be the one that is missed under its right name.
 func (a *arguments) done() error {
-	if a.err == nil && len(a.members) > 0 {
-		unknown := make([]string, 0, len(a.members))
-		for n := range a.members {
-			unknown = append(unknown, strconv.Quote(brief(n)))
-		}
-		slices.Sort(unknown)
-		a.fail("unknown argument %s", strings.Join(unknown, ", "))
+	if len(a.members) == 0 {
+		return a.err
 	}
+	unknown := make([]string, 0, len(a.members))
+	for n := range a.members {
+		unknown = append(unknown, strconv.Quote(brief(n)))
+	}
+	slices.Sort(unknown)
+	words := "unknown argument " + strings.Join(unknown, ", ")
+	if a.why != "" {
+		words += "; " + a.why
+	}
+	a.err = nil
+	a.fail("%s", words)
 	return a.err
 }
 

@@ -336,6 +336,8 @@ func canonical(path string) string {
 	if path == "" {
 		return ""
 	}
+	names, _ := components(path)
+	path = join(topOf(path), names...)
 	rest := ""
 	for at := path; ; {
 		if real, err := filepath.EvalSymlinks(at); err == nil {

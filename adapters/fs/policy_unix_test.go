@@ -360,21 +360,3 @@ func (r *rig) assert(c policyCase, words string, a answer, before []string) {
 		r.t.Errorf("%s: nothing checks %q", c.ID, words)
 	}
 }
-
-// tree lists everything below a directory, by relative path.
-func tree(t testing.TB, base string) []string {
-	t.Helper()
-	var all []string
-	err := filepath.WalkDir(base, func(p string, _ os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(base, p)
-		all = append(all, filepath.ToSlash(rel))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}

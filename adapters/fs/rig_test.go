@@ -255,6 +255,7 @@ type editorClient struct {
 	asked   []string // "read path", "write path"
 	onRead  func(path string) error
 	onWrite func(path string) error
+	hang    bool
 }
 
 func newEditor() *editorClient {
@@ -272,6 +273,9 @@ func (e *editorClient) Info() domain.ClientInfo { return e.info }
 func (e *editorClient) Files() (ports.Files, bool) { return e, e.info.ReadFiles || e.info.WriteFiles }
 
 func (e *editorClient) ReadText(ctx context.Context, _ domain.SessionID, path string) (string, error) {
+	if e.hang {
+		<-ctx.Done()
+	}
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
@@ -291,6 +295,9 @@ func (e *editorClient) ReadText(ctx context.Context, _ domain.SessionID, path st
 }
 
 func (e *editorClient) WriteText(ctx context.Context, _ domain.SessionID, path, text string) error {
+	if e.hang {
+		<-ctx.Done()
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -304,4 +311,22 @@ func (e *editorClient) WriteText(ctx context.Context, _ domain.SessionID, path, 
 	}
 	e.buffers[path] = text
 	return nil
+}
+
+// tree lists everything below a directory, by relative path.
+func tree(t testing.TB, base string) []string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(base, func(p string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(base, p)
+		all = append(all, filepath.ToSlash(rel))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
