@@ -7,7 +7,6 @@ type exceptions struct {
 	globals    map[string]string // directory.Name -> why nobody changes it
 	stdout     map[string]string // file -> why it writes there
 	json       map[string]string // file below core/services -> why it knows JSON, tags included
-	undone     map[string]string // path that papers name before it exists -> what it will be
 }
 
 // allowed are the exceptions of this repository.
@@ -33,13 +32,6 @@ func allowed() exceptions {
 		},
 		json: map[string]string{
 			"core/services/turns/plan.go": "update_plan needs the engine, so it lives beside it; its arguments are a model's JSON",
-		},
-		undone: map[string]string{
-			"porttest.Roots":      "suite",
-			"porttest.Blobs":      "suite",
-			"porttest.Tool":       "suite",
-			"docs/performance.md": "measurements",
-			"docs/reliability.md": "measurements",
 		},
 	}
 }

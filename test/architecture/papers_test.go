@@ -54,7 +54,7 @@ func checkLinks(t *tree) []violation {
 				if userFile(p) || placeholder(p) {
 					continue
 				}
-				if !t.namedExists(p) && !t.awaited(strings.TrimSuffix(p, "/")) {
+				if !t.namedExists(p) {
 					bad = append(bad, violation{name, fmt.Sprintf("names `%s`, and there is no %s", m[1], p)})
 				}
 			}
@@ -73,9 +73,6 @@ func (t *tree) deadLink(from, target, text string) string {
 	if file != "" {
 		full := path.Join(path.Dir(from), file)
 		if !t.exists(full) {
-			if t.awaited(full) {
-				return ""
-			}
 			return "links to " + target + ", and there is no " + full
 		}
 		raw, err := fs.ReadFile(t.fsys, full)

@@ -83,25 +83,15 @@ func checkRow(t *tree, r row, port port, where string) []violation {
 	switch {
 	case !ok:
 		add("%s has no suite in the table", r.port)
-	case !t.declares("core/ports/porttest", suite) && !t.awaited(r.suite):
+	case !t.declares("core/ports/porttest", suite):
 		add("the suite porttest.%s of %s does not exist", suite, r.port)
-	case t.declares("core/ports/porttest", suite) && !t.usedInTest("core/ports/porttest", suite) && !t.awaited(r.suite):
+	case t.declares("core/ports/porttest", suite) && !t.usedInTest("core/ports/porttest", suite):
 		add("no adapter runs the suite porttest.%s", suite)
 	}
 	if !implemented(t, port) {
 		add("no adapter implements %s", r.port)
 	}
 	return bad
-}
-
-// awaited reports whether a path is on the list of what is not there yet.
-func (t *tree) awaited(name string) bool {
-	for key := range t.exceptions.undone {
-		if key == name || within(name, strings.TrimSuffix(key, "/")) {
-			return true
-		}
-	}
-	return false
 }
 
 // portsOf reads the exported interfaces of a package.
