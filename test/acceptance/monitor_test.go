@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/adapters/jsonrpc/acp1"
 	"github.com/berth-dev/berth/adapters/jsonrpc/transcript"
 )
@@ -116,11 +117,12 @@ func (m *monitor) fromClient(c *conversation, f transcript.Frame) {
 		c.raw = true
 		return
 	}
-	if json.Unmarshal(f.Data, &msg) != nil || msg.Method == "" {
-		if msg.Result == nil && msg.Error == nil {
-			c.raw = true
-		}
+	if m, err := jsonrpc.Parse(f.Data); err != nil {
+		c.raw = c.raw || m.Kind != jsonrpc.Response
 		return
+	}
+	if json.Unmarshal(f.Data, &msg) != nil || msg.Method == "" {
+		return // a response
 	}
 	var p struct {
 		SessionID  string `json:"sessionId"`
@@ -192,14 +194,30 @@ func (m *monitor) response(c *conversation, msg message, f transcript.Frame) {
 		}
 		if msg.Error == nil && r.method == "session/load" {
 			m.openCalls(c.session(r.session), r.session, "the load's response")
-			c.session(r.session).settle("load")
+			c.settle(r.session, "load")
 		}
 	case "session/prompt":
 		m.turnEnded(c, r, msg, f)
 	}
 }
 
-func (s *session) settle(why string) { s.settled, s.why = true, why }
+// settle notes that nothing of the session is to follow, unless a prompt or a
+// load of it has no answer yet.
+func (c *conversation) settle(id, why string) {
+	if s := c.session(id); !c.open(id, "session/prompt") && !c.open(id, "session/load") {
+		s.settled, s.why = true, why
+	}
+}
+
+// open reports whether a request of the session has no answer yet.
+func (c *conversation) open(session, method string) bool {
+	for _, r := range c.requests {
+		if r.session == session && r.method == method {
+			return true
+		}
+	}
+	return false
+}
 
 func (m *monitor) turnEnded(c *conversation, r *request, msg message, f transcript.Frame) {
 	s := c.session(r.session)
@@ -212,12 +230,11 @@ func (m *monitor) turnEnded(c *conversation, r *request, msg message, f transcri
 	if msg.Error == nil && i > 0 && res.StopReason != "cancelled" {
 		m.report("I5", "a prompt was answered before %d older ones of session %s", i, r.session)
 	}
-	if i == 0 {
+	// An error may also refuse a prompt that came during a load.
+	if i == 0 && (msg.Error == nil || !c.open(r.session, "session/load")) {
 		m.openCalls(s, r.session, "its turn's response")
 	}
-	if len(s.prompts) == 0 {
-		s.settle("turn")
-	}
+	c.settle(r.session, "turn")
 	// A cancel that lies between the prompt and its answer, in time that
 	// stands still while anything can happen, was read before the turn ended.
 	if m.exact && s.cancel.After(r.sent) && f.Time.After(s.cancel) {
@@ -271,14 +288,14 @@ func (m *monitor) update(c *conversation, msg message, f transcript.Frame) {
 			m.report(rule, "an update follows the response of a %s: %.200s", s.why, f.Data)
 		}
 	}
-	m.call(s, p.Update.Kind, p.Update.Call, p.Update.Status)
+	m.call(s, p.Update.Kind, p.Update.Call, p.Update.Status, c.open(p.SessionID, "session/load"))
 }
 
-// call follows the life of one tool call.
-func (m *monitor) call(s *session, kind, id, status string) {
+// call follows the life of one tool call. A load tells of it again.
+func (m *monitor) call(s *session, kind, id, status string, loading bool) {
 	switch kind {
 	case "tool_call":
-		if _, again := s.calls[id]; again {
+		if _, again := s.calls[id]; again && !loading {
 			m.report("I7", "call %s was announced twice", id)
 		}
 		if status == "" {
