@@ -49,14 +49,16 @@ type Config struct {
 	// Wait is how long an operation waits in all while other processes hold
 	// the file; 0 means 10 seconds.
 	Wait time.Duration
-	// CheckBudget is how long opening may look for damaged pages; 0 means 10
-	// milliseconds, enough for about 30 MB, and a negative one not at all.
+	// CheckBudget is how long opening may look for damaged pages; 0 means 2
+	// milliseconds, enough for some megabytes, and a negative one not at all.
+	// What it does not reach is found when it is read: records have checksums.
 	CheckBudget time.Duration
 }
 
 const (
 	defaultWait        = 10 * time.Second
-	defaultCheckBudget = 10 * time.Millisecond
+	defaultCheckBudget = 2 * time.Millisecond
+	longWait           = time.Second // worth telling
 	closeLimit         = 2 * time.Second
 )
 

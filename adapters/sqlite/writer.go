@@ -5,8 +5,10 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 	lib "modernc.org/sqlite/lib"
@@ -24,6 +26,7 @@ type writer struct {
 	db   *sqlx.DB
 	path string
 	wait patience
+	tell func(ctx context.Context, where string, err error)
 
 	mu      sync.Mutex
 	queue   []*job
@@ -184,6 +187,7 @@ func (w *writer) close() error {
 // begin starts a transaction for the leader, waiting for other processes as
 // long as he does.
 func (w *writer) begin(j *job) error {
+	began := time.Now()
 	err := w.wait.insist(j.ctx, func() error {
 		err := w.start(j)
 		if errors.Is(err, sql.ErrConnDone) || errors.Is(err, driver.ErrBadConn) {
@@ -194,6 +198,9 @@ func (w *writer) begin(j *job) error {
 	})
 	if err != nil && !busy(err) && j.ctx.Err() == nil {
 		w.drop() // whatever it is, a new connection does not have it
+	}
+	if waited := time.Since(began); waited > longWait {
+		w.tell(context.WithoutCancel(j.ctx), "sqlite: write lock", fmt.Errorf("another process held the session store for %v", waited.Round(time.Millisecond)))
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -275,6 +276,37 @@ func TestWriter_PatienceEnds(t *testing.T) {
 	}
 }
 
+// TestWriter_TellsLongWaits: an operator can see that something holds the
+// file for seconds.
+func TestWriter_TellsLongWaits(t *testing.T) {
+	var mu sync.Mutex
+	var seen events
+	observer := observe(func(ctx context.Context, ev domain.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen.Observe(ctx, ev)
+	})
+	path := filepath.Join(t.TempDir(), "s.db")
+	s, err := Open(t.Context(), Config{Path: path, Wait: longWait + 200*time.Millisecond, Observer: observer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	foreignLock(t, path)
+	if err := s.Create(t.Context(), row(1)); !domain.HasCode(err, domain.StoreUnavailable) {
+		t.Errorf("create: %v", err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(seen) != 1 || !strings.Contains(fmt.Sprint(seen[0]), "held the session store for 1.") {
+		t.Errorf("the observer saw %v", seen)
+	}
+}
+
+type observe func(context.Context, domain.Event)
+
+func (o observe) Observe(ctx context.Context, ev domain.Event) { o(ctx, ev) }
+
 func detail(err error, key string) any {
 	var e *domain.Error
 	if errors.As(err, &e) {
@@ -338,6 +370,35 @@ func TestWriter_LostConnection(t *testing.T) {
 	if _, err := s.Append(t.Context(), id, 1, said("y")); err != nil {
 		t.Errorf("the append after it: %v", err)
 	}
+}
+
+// TestStore_InABubble: a store lives in fake time, where the acceptance tests
+// run; nothing of it ticks.
+func TestStore_InABubble(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	synctest.Test(t, func(t *testing.T) {
+		s := openAt(t, path)
+		id := mustCreate(t, s, 1)
+		if err := s.Acquire(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		for n := range 20 {
+			if _, err := s.Append(t.Context(), id, domain.Seq(n), numbered(domain.Seq(n), 1)...); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour)
+		}
+		if got := wantNumbered(t, s, id); got != 20 {
+			t.Errorf("%d records", got)
+		}
+		loaded, err := s.Load(t.Context(), id)
+		if err != nil || !loaded.UpdatedAt.Equal(time.Now().Add(-time.Hour)) {
+			t.Errorf("updated at %v, now is %v (%v)", loaded.UpdatedAt, time.Now(), err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestStore_CloseFinishesWhatWasBegun closes a store while writers wait.
