@@ -21,6 +21,10 @@ func designs() []design {
 			"a fake in memory cannot be reopened, shared, crashed or stuck; the adapters that can skip none of it",
 		},
 		{
+			regexp.MustCompile(`/adapters/fs\.TestTools/\w+/tool-run-stuck$`),
+			"a tool that waits for nobody cannot be made to hang; read_file waits for an editor and is made to",
+		},
+		{
 			regexp.MustCompile(`_Allocations$`),
 			"the race detector allocates by itself; these run once more without it",
 		},
