@@ -126,7 +126,11 @@ func TestIdle_AnotherProcessDeletedIt(t *testing.T) {
 func TestIdle_WithoutADurableStoreNothingLeaves(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.durable.Store(false)
-		id := w.fresh()
+		opened := w.open(in("/project"))
+		id := opened.Session.ID
+		if len(opened.Notes) != 1 {
+			t.Errorf("the person is told %v", opened.Notes)
+		}
 		w.says(id, whole(1)...)
 		time.Sleep(10 * idleTimeout)
 		if !w.leased(id) || w.svc.Durable() {
