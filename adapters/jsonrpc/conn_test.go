@@ -32,7 +32,7 @@ func TestConn_BeforeInitialize(t *testing.T) {
 		r.want(failure("1", -32600, "Send initialize before any other request", "NOT_INITIALIZED"))
 		r.send(call("2", "early", `{}`), call("3", "none", `{}`))
 		got := []string{r.recv(), r.recv()}
-		for _, want := range []string{result("2", `{}`), failure("3", -32601, "Method not found", "METHOD_NOT_FOUND", `"method":"none"`)} {
+		for _, want := range []string{result("2", `{}`), failure("3", -32600, "Send initialize before any other request", "NOT_INITIALIZED")} {
 			if got[0] != want && got[1] != want {
 				t.Errorf("got %q, want %s", got, want)
 			}

@@ -64,13 +64,15 @@ func (q *requests) cancel(id ID) {
 // handleRequest runs on R: it refuses a request or admits it and starts its
 // task.
 func (c *Conn) handleRequest(m Message) {
+	// What comes before initialize comes too early, whether there is such a
+	// method or not: which there are is settled by initialize.
 	method, ok := c.handler.Method(m.Method)
-	if !ok || method.Admit == nil {
-		c.refuse(m.ID, methodNotFound(m.Method))
-		return
-	}
 	if e := c.gate(method.Flags); e != nil {
 		c.refuse(m.ID, e)
+		return
+	}
+	if !ok || method.Admit == nil {
+		c.refuse(m.ID, methodNotFound(m.Method))
 		return
 	}
 	params, ok := objectParams(m.Params)
