@@ -89,6 +89,10 @@ func splitLines(text string) []string {
 	return lines
 }
 
+// maxMatched bounds the comparisons of one search, for files that repeat
+// themselves.
+const maxMatched = 1_000_000
+
 // matchLines finds wanted in have, lines compared after plain. The first and
 // the last wanted line may be parts of lines.
 func matchLines(have, wanted []string, plain func(string) string) int {
@@ -106,8 +110,9 @@ func matchLines(have, wanted []string, plain func(string) string) int {
 		line[i] = plain(l)
 	}
 	last := len(want) - 1
+	left := maxMatched
 outer:
-	for i := 0; i+last < len(line); i++ {
+	for i := 0; i+last < len(line) && left > 0; i++ {
 		if last == 0 {
 			if strings.Contains(line[i], want[0]) {
 				return i
@@ -118,7 +123,7 @@ outer:
 			continue
 		}
 		for j := 1; j < last; j++ {
-			if line[i+j] != want[j] {
+			if left--; line[i+j] != want[j] {
 				continue outer
 			}
 		}

@@ -53,8 +53,13 @@ func (sp *space) walk(path string) (*target, error) {
 	defer w.release()
 	var t *target
 	if filepath.IsAbs(full) {
+		// A name in a forbidden directory is refused as it stands, even if a
+		// link there, such as /proc/self/cwd, would lead out of it.
+		if clean := filepath.Clean(full); sp.guard.named(clean) != "" {
+			return w.end(clean), nil
+		}
 		_, w.dirOnly = components(full)
-		t, err = w.jump(full, nil)
+		t, err = w.jump(full)
 	} else {
 		w.todo, w.dirOnly = components(full)
 		t, err = w.begin(&sp.roots[0], w.todo)
@@ -97,14 +102,13 @@ func (w *walk) begin(r *root, todo []string) (*target, error) {
 	return nil, nil
 }
 
-// jump starts over at an absolute path, with rest to follow. It ends the walk
-// with a target when the path leads out and policy ends it there.
-func (w *walk) jump(path string, rest []string) (*target, error) {
+// jump starts over at an absolute path. It ends the walk with a target when
+// the path leads out and policy ends it there.
+func (w *walk) jump(path string) (*target, error) {
 	if r, names, ok := w.sp.locate(path); ok {
-		return w.begin(r, append(slices.Clip(names), rest...))
+		return w.begin(r, names)
 	}
 	names, _ := components(path)
-	names = append(slices.Clip(names), rest...)
 	if w.sp.pol.Level != domain.LevelFull {
 		return w.end(join(topOf(path), names...)), nil
 	}
@@ -132,14 +136,18 @@ func (w *walk) end(path string) *target {
 	if t.ban == "" {
 		t.ban = w.sp.guard.named(path)
 	}
-	if w.root == nil || w.ban() == "" {
+	root := w.root
+	if root == nil || w.ban() == "" {
+		root, _, _ = w.sp.locate(path)
+	}
+	if root == nil {
 		t.outside = true
 		return t
 	}
-	t.root = w.root
-	if rest, in := below(w.root.path, path); in {
+	t.root = root
+	if rest, in := below(root.path, path); in {
 		t.names, _ = components(rest)
-		t.show = join(w.root.given, t.names...)
+		t.show = join(root.given, t.names...)
 	}
 	return t
 }
@@ -236,7 +244,7 @@ func (w *walk) up() (*target, error) {
 		if w.root == nil {
 			return nil, nil // above the top is the top
 		}
-		return w.jump(filepath.Dir(w.base), w.todo)
+		return w.jump(join(filepath.Dir(w.base), w.todo...))
 	}
 	again := w.names[:len(w.names)-1]
 	w.leave(w.start)
@@ -273,7 +281,7 @@ func (w *walk) follow(name string) (*target, error) {
 		w.dirOnly = true
 	}
 	if filepath.IsAbs(text) {
-		return w.jump(text, w.todo)
+		return w.jump(join(text, w.todo...))
 	}
 	w.todo = append(slices.Clip(names), w.todo...)
 	return nil, nil

@@ -1,0 +1,7 @@
+package fs
+
+import "golang.org/x/sys/unix"
+
+func swapNames(a, b string) error {
+	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+}

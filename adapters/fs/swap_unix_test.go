@@ -1,0 +1,136 @@
+//go:build unix
+
+package fs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// swaps is how often, at least, a directory changes places with a link while
+// an operation is tried.
+const swaps = 2000
+
+// swapped is an operation that is tried while ws/dir changes places with a
+// link to the outside. n numbers the tries.
+type swapped struct {
+	dir   string
+	tries int
+	try   func(r *rig, n int) string
+}
+
+func swappedOperations() map[string]swapped {
+	return map[string]swapped{
+		"read": {"d", 2000, func(r *rig, _ int) string { return r.attempt("read_file", "path", "d/secret.txt") }},
+		"read far below": {"d", 2000, func(r *rig, _ int) string {
+			return r.attempt("read_file", "path", "d/../d/./../d/secret.txt")
+		}},
+		"list": {"d", 2000, func(r *rig, _ int) string { return r.attempt("list_directory", "path", "d") }},
+		"write": {"d", 300, func(r *rig, n int) string {
+			return r.attempt("write_file", "path", "d/secret.txt", "content", fmt.Sprint("OVERWRITTEN E", n))
+		}},
+		"create": {"d", 300, func(r *rig, n int) string {
+			return r.attempt("write_file", "path", fmt.Sprintf("d/sub%d/new.txt", n), "content", "OVERWRITTEN")
+		}},
+		"edit": {"d", 300, func(r *rig, n int) string {
+			return r.attempt("edit_file", "path", "d/secret.txt", "old_text", "E", "new_text", fmt.Sprint("E", n%10), "replace_all", true)
+		}},
+		"upload": {"uploads", 300, func(r *rig, n int) string {
+			blob := domain.Resource{Binary: true, Blob: fmt.Append(nil, n)}
+			_, err := NewBlobs(r.disk).Store(context.Background(), r.session, []domain.Resource{blob})
+			return errorText(err)
+		}},
+		"resolve": {"d", 2000, func(r *rig, _ int) string {
+			s, err := NewRoots(r.disk).Resolve(context.Background(), domain.Agent{Alias: "default", Workspace: r.at("agent")},
+				domain.Directories{Cwd: r.at("ws/d")})
+			if err == nil && s.Cwd != r.at("ws/d") && s.Cwd != r.at("out") {
+				return "SECRET: resolved to " + s.Cwd
+			}
+			return errorText(err)
+		}},
+	}
+}
+
+// TestSwaps guards T64: while a directory and a link to the outside change
+// places, no operation ever reads, lists or writes outside.
+func TestSwaps(t *testing.T) {
+	for name, op := range swappedOperations() {
+		t.Run(name, func(t *testing.T) { playSwaps(t, op) })
+	}
+}
+
+func playSwaps(t *testing.T, op swapped) {
+	r := newRig(t)
+	r.write("ws/"+op.dir+"/secret.txt", "INSIDE E")
+	r.symlink("ws/l", r.at("out"))
+	r.open()
+	var count atomic.Int64
+	stop := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() { ended <- exchange(r.at("ws/"+op.dir), r.at("ws/l"), &count, stop) }()
+	for n := 0; n < op.tries || (count.Load() < swaps && len(ended) == 0); n++ {
+		if text := op.try(r, n); strings.Contains(text, "SECRET") {
+			t.Errorf("told: %s", text)
+			break
+		}
+	}
+	close(stop)
+	if err := <-ended; errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+		t.Skipf("this file system exchanges no names: %v", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if names := r.names("out"); !slices.Equal(names, []string{"secret.txt"}) || r.read("out/secret.txt") != "SECRET" {
+		t.Errorf("out holds %v", names)
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// attempt runs a call without judging its verdict.
+func (r *rig) attempt(tool string, pairs ...any) string {
+	p, err := r.tools[tool].Prepare(context.Background(), domain.ToolCall{Session: r.session.ID, Name: tool, Args: args(pairs...)})
+	if err != nil {
+		return err.Error()
+	}
+	defer func() { _ = p.Close() }()
+	if v := domain.Decide(r.policy, nil, p.Plan().Access); v.Verdict != domain.Allow {
+		return v.Reason
+	}
+	res, err := p.Run(context.Background(), nil)
+	if err != nil {
+		return err.Error()
+	}
+	return res.Text
+}
+
+// exchange swaps two names until it is stopped, an even number of times.
+func exchange(a, b string, count *atomic.Int64, stop <-chan struct{}) error {
+	for {
+		for range 2 {
+			if err := swapNames(a, b); err != nil {
+				return err
+			}
+			count.Add(1)
+		}
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+	}
+}
