@@ -164,8 +164,15 @@ quiet
 `}.play(t)
 }
 
-// remembered is a conversation with a bit of everything, and its ids.
-const rememberedModel = `thought "Hm."
+// remembered is a conversation with a bit of everything. The model of another
+// process answers a later question by it.
+const remembered = `--- next when "and now"
+expect "first question"
+expect "Let me look."
+expect "Done."
+text "I remember."
+--- next
+thought "Hm."
 text "Let me look."
 call read_file {"path":"a.txt"}
 --- next
@@ -174,11 +181,6 @@ call edit_file {"path":"a.txt","edits":[{"old_text":"one","new_text":"two"}]}
 call update_plan {"entries":[{"content":"look","status":"completed"},{"content":"mend","status":"pending"}]}
 --- next
 text "Done."
---- next
-expect "first question"
-expect "Let me look."
-expect "Done."
-text "I remember."
 `
 
 // A load in another process shows all that the first client saw, in its order,
@@ -187,7 +189,7 @@ func TestChecklist_059_load_replays_everything(t *testing.T) {
 	t.Parallel()
 	playFile(t, "load_replays_then_answers")
 	playFile(t, "load_replays_calls_with_final_status")
-	scene{model: rememberedModel, files: map[string]string{"a.txt": "one\n"}, script: session + `loose
+	scene{model: remembered, files: map[string]string{"a.txt": "one\n"}, script: session + `loose
 > session/prompt @p {"sessionId":"$sid","prompt":[{"type":"text","text":"first question"},{"type":"resource","resource":{"uri":"file:///notes","text":"my notes"}}]}
 <! session/update {"update":{"sessionUpdate":"agent_thought_chunk","messageId":"$m1"}}
 <! session/update {"update":{"sessionUpdate":"agent_message_chunk","messageId":"$m2"}}
@@ -207,9 +209,12 @@ restart
 <! session/update {"update":{"sessionUpdate":"user_message_chunk","messageId":"$u"}}
 <! session/update {"update":{"sessionUpdate":"agent_thought_chunk","messageId":"$m1","content":{"text":"Hm."}}}
 <! session/update {"update":{"sessionUpdate":"agent_message_chunk","messageId":"$m2","content":{"text":"Let me look."}}}
-<! session/update {"update":{"sessionUpdate":"tool_call","toolCallId":"$c1","title":"$t1","name":"read_file","status":"completed"}}
-<! session/update {"update":{"sessionUpdate":"tool_call","toolCallId":"$c2","title":"$t2","name":"edit_file","status":"completed","content":[{"type":"diff","path":"$WORK/a.txt","oldText":"one\n","newText":"two\n"},"..."]}}
-<! session/update {"update":{"sessionUpdate":"tool_call","toolCallId":"$c3","name":"update_plan","status":"completed"}}
+<! session/update {"update":{"sessionUpdate":"tool_call","toolCallId":"$c1","title":"$t1","name":"read_file"}}
+<! session/update {"update":{"sessionUpdate":"tool_call_update","toolCallId":"$c1","status":"completed"}}
+<! session/update {"update":{"sessionUpdate":"tool_call","toolCallId":"$c2","title":"$t2","name":"edit_file","content":[{"type":"diff","path":"$WORK/a.txt","oldText":"one\n","newText":"two\n"},"..."]}}
+<! session/update {"update":{"sessionUpdate":"tool_call_update","toolCallId":"$c2","status":"completed"}}
+<! session/update {"update":{"sessionUpdate":"tool_call","toolCallId":"$c3","name":"update_plan"}}
+<! session/update {"update":{"sessionUpdate":"tool_call_update","toolCallId":"$c3","status":"completed"}}
 any {
 <! session/update {"update":{"sessionUpdate":"plan","entries":[{"content":"look","status":"completed"},{"content":"mend","status":"pending"}]}}
 {
@@ -248,7 +253,7 @@ func TestChecklist_065_resume(t *testing.T) {
 	t.Parallel()
 	playFile(t, "resume_replays_nothing_and_remembers")
 	playFile(t, "resume_of_an_unknown_session_fails")
-	scene{model: rememberedModel, files: map[string]string{"a.txt": "one\n"}, script: session + `loose
+	scene{model: remembered, files: map[string]string{"a.txt": "one\n"}, script: session + `loose
 > session/prompt @p {"sessionId":"$sid","prompt":[{"type":"text","text":"first question"}]}
 <? session/request_permission @q {}
 >= @q {"outcome":{"outcome":"selected","optionId":"allow-once"}}
