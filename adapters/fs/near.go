@@ -40,6 +40,7 @@ func (d *doc) notFound(e edit) error {
 		}
 	}
 	have, wanted := splitLines(string(d.text)), splitLines(want)
+	have = have[:min(len(have), maxSearched)]
 	for _, how := range differences() {
 		if i := matchLines(have, wanted, how.plain); i >= 0 {
 			return domain.Errorf(domain.InvalidArgument, "old_text was not found exactly: line %d on differs in %s. The file reads there:\n%s",
@@ -65,12 +66,13 @@ type difference struct {
 }
 
 func differences() []difference {
+	marks := asciiMarks()
 	return []difference{
 		{"whitespace at the end of lines", func(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }},
 		{"indentation", strings.TrimSpace},
 		{"spacing", func(s string) string { return strings.Join(strings.Fields(s), " ") }},
 		{"the kind of quotes, dashes or spaces", func(s string) string {
-			return strings.Join(strings.Fields(asciiMarks().Replace(s)), " ")
+			return strings.Join(strings.Fields(marks.Replace(s)), " ")
 		}},
 		{"upper and lower case", func(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }},
 	}
@@ -132,8 +134,12 @@ outer:
 	return -1
 }
 
-// maxCompared bounds the lines that are compared by likeness.
-const maxCompared = 20_000
+// Bounds on the lines that a near miss is looked for in, and on those that are
+// compared by likeness.
+const (
+	maxSearched = 100_000
+	maxCompared = 20_000
+)
 
 // closest finds the line most like the first wanted line that says anything;
 // -1 when none shares at least half of its letter pairs.
