@@ -12,7 +12,7 @@ import (
 func TestWrite_KeepsTheMode(t *testing.T) {
 	r := newRig(t).open()
 	for name, mode := range map[string]os.FileMode{
-		"private": 0o600, "plain": 0o644, "program": 0o755, "group": 0o664, "setuid": 0o755 | os.ModeSetuid,
+		"secret": 0o600, "plain": 0o644, "program": 0o755, "group": 0o664, "setuid": 0o755 | os.ModeSetuid,
 	} {
 		r.write("ws/"+name, "one\n")
 		if err := os.Chmod(r.at("ws/"+name), mode); err != nil {
