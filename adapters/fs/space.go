@@ -123,10 +123,14 @@ func (sp *space) locate(path string) (*root, []string, bool) {
 	return best, names, true
 }
 
+// maxAlias bounds the parts of a path that may be another name of a root; each
+// costs a look at the disk.
+const maxAlias = 256
+
 // alias looks for a root under a name we were not told, such as /tmp/x for
 // /private/tmp/x. It only chooses where the walk begins.
 func (sp *space) alias(path string) (*root, string) {
-	if sp.guard.named(filepath.Clean(path)) != "" {
+	if strings.Count(path, string(filepath.Separator)) > maxAlias || sp.guard.named(filepath.Clean(path)) != "" {
 		return nil, ""
 	}
 	for at := path; ; {

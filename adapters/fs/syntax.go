@@ -32,8 +32,16 @@ func checkSyntax(path string) error {
 	case filepath.Separator == '/' && driveLetter(path):
 		return domain.Errorf(domain.InvalidArgument,
 			"%s is a Windows path and this is not a Windows system; use the path as this system names it", brief(path))
+	case halfAbsolute(path):
+		return domain.Errorf(domain.InvalidArgument, "%s depends on a current drive or directory; use an absolute path or one below the working directory", brief(path))
 	}
 	return nil
+}
+
+// halfAbsolute reports whether a path is neither absolute nor relative, as
+// \x and C:x are on Windows.
+func halfAbsolute(path string) bool {
+	return !filepath.IsAbs(path) && (isSeparator(path[0]) || filepath.VolumeName(path) != "")
 }
 
 // driveLetter reports whether path starts like C:\ or C:/.

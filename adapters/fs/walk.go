@@ -276,6 +276,9 @@ func (w *walk) follow(name string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	if text == "" || halfAbsolute(text) {
+		return nil, domain.Errorf(domain.Denied, "%s is a symbolic link to %q, which cannot be followed", brief(w.at(name)), text)
+	}
 	names, dirOnly := components(text)
 	if len(w.todo) == 0 && dirOnly {
 		w.dirOnly = true

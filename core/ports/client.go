@@ -34,8 +34,12 @@ type Client interface {
 // Files is the overlay of a client's editor buffers over the disk.
 type Files interface {
 	// ReadText returns the whole text of the file as the editor has it.
-	// NotFound when it does not exist.
+	// NotFound when it does not exist, Denied when the client decided against
+	// it, Unsupported when it does not serve reads; whatever else went wrong
+	// is Unavailable and may be answered from the disk.
 	ReadText(ctx context.Context, id domain.SessionID, path string) (string, error)
-	// WriteText replaces the whole text, creating the file if need be.
+	// WriteText replaces the whole text, creating the file if need be. It
+	// waits as long as the person reviews. NotFound and Unsupported say that
+	// the client cannot hold the file, any other error that it was not taken.
 	WriteText(ctx context.Context, id domain.SessionID, path, text string) error
 }
