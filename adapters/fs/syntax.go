@@ -2,6 +2,7 @@ package fs
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -126,4 +127,15 @@ func brief(path string) string {
 		cut--
 	}
 	return path[:cut] + "…"
+}
+
+// printable shortens and quotes a name that would disturb a line of text.
+func printable(name string) string {
+	clean := strings.ToValidUTF8(name, "\uFFFD")
+	if clean == name && !strings.ContainsFunc(name, func(r rune) bool {
+		return r < 0x20 || r == 0x7F || ignorable(r) || r == '\u2028' || r == '\u2029' || (r >= 0x80 && r < 0xA0)
+	}) {
+		return name
+	}
+	return strconv.Quote(name)
 }
