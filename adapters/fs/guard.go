@@ -10,8 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/berth-dev/berth/core/domain"
+)
 
 const (
 	// idsFresh is how long the identities of forbidden directories are

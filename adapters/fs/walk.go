@@ -2,11 +2,11 @@ package fs
 
 import (
 	"errors"
-	"github.com/berth-dev/berth/core/domain"
 	iofs "io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
+
+	"github.com/berth-dev/berth/core/domain"
 )
 
 const (
