@@ -11,7 +11,10 @@ import (
 
 // takeStdout keeps the real standard output for the protocol alone: it
 // returns a private descriptor that no child inherits, and points descriptor
-// 1, and with it everything that prints, at standard error.
+// 1, and with it everything that prints, at standard error. os.Stdout stays
+// what it is, a file on descriptor 1: were it replaced, the collector would
+// close that descriptor one day, and the next file opened, be it the store's,
+// would get the number and all that is printed.
 func takeStdout() (*os.File, error) {
 	fd, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
@@ -20,6 +23,5 @@ func takeStdout() (*os.File, error) {
 	if err := dup2(2, 1); err != nil {
 		return nil, fmt.Errorf("point standard output at standard error: %w", err)
 	}
-	os.Stdout = os.Stderr
 	return os.NewFile(uintptr(fd), "acp-stdout"), nil
 }

@@ -27,7 +27,6 @@ func allowed() exceptions {
 		stdout: map[string]string{
 			"cmd/berth/main.go":           "gives the stream to the root command, so that every command prints to a writer; acp takes it away before it serves",
 			"cmd/berth/probe.go":          "probe record stands in for the agent it starts and passes its frames on",
-			"bootstrap/stdout_unix.go":    "takes the stream for the transport and points everything else at standard error",
 			"bootstrap/stdout_windows.go": "takes the stream for the transport and points everything else at standard error",
 		},
 		json: map[string]string{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/berth-dev/berth/bootstrap"
@@ -25,6 +26,7 @@ func serveBroken() int {
 		return 1
 	}
 	os.Unsetenv(brokenEnv) // it names no setting
+	models := brokenModels{brokenModel{descriptor: os.NewFile(1, "descriptor 1")}}
 	var dirs bootstrap.LoadOptions
 	for i, arg := range os.Args[:len(os.Args)-1] {
 		switch arg {
@@ -36,7 +38,7 @@ func serveBroken() int {
 	}
 	cfg, err := bootstrap.LoadConfig(dirs)
 	if err == nil {
-		err = bootstrap.RunSubprocess(cfg, out, bootstrap.WithModels(brokenModels{}))
+		err = bootstrap.RunSubprocess(cfg, out, bootstrap.WithModels(models))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -54,21 +56,23 @@ func broken() launch {
 	return launch{program: self, env: []string{brokenEnv + "=1"}}
 }
 
-type brokenModels struct{}
+type brokenModels struct{ model brokenModel }
 
-func (brokenModels) Open(context.Context, domain.ModelRef) (ports.Model, error) {
-	return brokenModel{}, nil
+func (m brokenModels) Open(context.Context, domain.ModelRef) (ports.Model, error) {
+	return m.model, nil
 }
 
 func (brokenModels) Catalog(context.Context) ([]domain.ModelInfo, error) { return nil, nil }
 
-type brokenModel struct{}
+// brokenModel keeps its file on descriptor 1, so that no collector closes it.
+type brokenModel struct{ descriptor *os.File }
 
 func (brokenModel) Info() domain.ModelInfo { return domain.ModelInfo{Tools: true} }
 
 // Stream does what the newest message says: "print" writes to standard output
-// like a careless library, "panic" panics, anything else is answered.
-func (brokenModel) Stream(_ context.Context, req domain.ModelRequest) iter.Seq2[domain.ModelEvent, error] {
+// like a careless library, when the process has run for so long that whatever
+// nobody holds is collected; "panic" panics; anything else is answered.
+func (b brokenModel) Stream(_ context.Context, req domain.ModelRequest) iter.Seq2[domain.ModelEvent, error] {
 	said := ""
 	for _, m := range req.Messages {
 		if in, ok := m.(domain.UserInput); ok {
@@ -77,8 +81,12 @@ func (brokenModel) Stream(_ context.Context, req domain.ModelRequest) iter.Seq2[
 	}
 	return func(yield func(domain.ModelEvent, error) bool) {
 		if strings.Contains(said, "print") {
+			runtime.GC()
+			runtime.GC() // the first one finds, the second one closes
 			fmt.Println("a library prints")
-			_, _ = os.NewFile(1, "descriptor 1").WriteString("and does so by the descriptor\n")
+			if _, err := b.descriptor.WriteString("and does so by the descriptor\n"); err != nil {
+				println(err.Error())
+			}
 			println("or to standard error")
 		}
 		if strings.Contains(said, "panic") {

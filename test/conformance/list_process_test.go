@@ -33,7 +33,11 @@ eof
 end
 exit 0
 `}.playIn(t, w)
-		for _, line := range []string{"a library prints", "by the descriptor", "or to standard error"} {
+		lines := []string{"a library prints", "or to standard error"}
+		if runtime.GOOS != "windows" {
+			lines = append(lines, "by the descriptor") // there, handles have no such numbers
+		}
+		for _, line := range lines {
 			if !strings.Contains(log.String(), line) {
 				t.Errorf("standard error does not hold %q: %s", line, log.String())
 			}
