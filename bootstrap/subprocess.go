@@ -34,6 +34,11 @@ func RunSubprocess(cfg *Config, out io.Writer, opts ...Option) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, endSignals()...)
 	defer signal.Stop(signals)
+	if pipes := brokenPipes(); pipes != nil {
+		ignored := make(chan os.Signal, 1) // not ignored by the kernel, so that commands still get theirs
+		signal.Notify(ignored, pipes...)
+		defer signal.Stop(ignored)
+	}
 	go func() { // ends with the process
 		<-signals
 		cancel(domain.ProcessEnding)
