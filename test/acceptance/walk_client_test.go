@@ -38,6 +38,8 @@ type walker struct {
 
 type sent struct {
 	method, session, text string
+	key                   string // of session/new
+	reset                 bool
 }
 
 // longestPause is how long a client stops reading at most.
@@ -201,6 +203,11 @@ func (c *walker) vanish() {
 	<-c.ended
 	c.w.mu.Lock()
 	c.w.cut = append(c.w.cut, c.name)
+	for _, r := range c.open {
+		if r.reset {
+			c.w.forget(r.key) // nobody knows whether it was done
+		}
+	}
 	c.w.mu.Unlock()
 	c.gone()
 }

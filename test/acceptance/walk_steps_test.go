@@ -141,9 +141,7 @@ func (c *walker) newSession() {
 		key := "key" + strconv.Itoa(c.rng.IntN(3))
 		reset := c.rng.IntN(3) == 0
 		meta = fmt.Sprintf(`,"_meta":{"berth":{"sessionKey":%q,"resetSession":%v}}`, key, reset)
-		if reset {
-			s.text = "reset"
-		}
+		s.key, s.reset = key, reset
 	}
 	_, line := c.frame("session/new", `{"cwd":"`+c.w.world.work+`","mcpServers":[]`+meta+`}`, s)
 	c.write(line)

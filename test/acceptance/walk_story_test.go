@@ -174,14 +174,20 @@ func (c *walker) answered(id string, m message) {
 		}
 	case "session/new":
 		if m.Error != nil {
+			if req.reset {
+				c.w.forget(req.key) // it may have broken off after its effect
+			}
 			return
+		}
+		if req.key != "" {
+			c.w.keyed[req.key] = res.SessionID
 		}
 		c.mine = append(c.mine, res.SessionID)
 		if !slices.Contains(c.w.sessions, res.SessionID) {
 			c.w.sessions = append(c.w.sessions, res.SessionID)
 		}
-		if req.text == "reset" {
-			delete(c.w.seen, res.SessionID)
+		if req.reset {
+			c.w.forget(req.key)
 		}
 	case "session/prompt":
 		c.prompted(id, req, res.Meta.Berth.TurnID)

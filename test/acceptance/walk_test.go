@@ -61,6 +61,7 @@ type walk struct {
 	mu     sync.Mutex // guards what follows, and what the readers add to what stands above
 	frames []transcript.Frame
 	seen   map[string]*story // what was shown live, by session
+	keyed  map[string]string // sessions by their keys
 	told   []string          // what is wrong with what the agent said
 	cut    []string          // clients whose connection was cut
 }
@@ -79,7 +80,7 @@ func takeWalk(t *testing.T, seed uint64) {
 	s.config = randomConfig(rng)
 	w := &walk{
 		t: t, seed: seed, rng: rng, world: s.prepare(t), slow: rng.IntN(5) == 0,
-		lost: map[string]bool{}, asked: map[string]string{}, seen: map[string]*story{},
+		lost: map[string]bool{}, asked: map[string]string{}, seen: map[string]*story{}, keyed: map[string]string{},
 	}
 	cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{
 		ConfigDir: w.world.config, DataDir: w.world.data, Home: w.world.config, Flags: map[string]string{"log.level": "info"},
@@ -203,6 +204,9 @@ func (w *walk) lookBack() {
 	time.Sleep(time.Minute)
 	synctest.Wait()
 }
+
+// forget drops what was seen of a session that was reset, with the mutex held.
+func (w *walk) forget(key string) { delete(w.seen, w.keyed[key]) }
 
 func (w *walk) tell(format string, args ...any) {
 	w.mu.Lock()

@@ -1,0 +1,234 @@
+package acceptance
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// patience bounds one answer of a process on a loaded machine.
+const patience = 20 * time.Second
+
+// agentProcess is the built binary serving on pipes. Everything it writes to
+// standard output must be JSON-RPC.
+type agentProcess struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *os.File // the reading end, for tests that end it early
+	stderr *logBuffer
+	lines  chan message
+	done   chan struct{} // closed when the process has ended
+	read   chan struct{} // closed when its output has ended
+	seen   []message     // that were passed over
+}
+
+// launch starts "berth acp" in a world, with further arguments and variables
+// ("NAME=value").
+func launch(t *testing.T, w world, args, env []string) *agentProcess {
+	t.Helper()
+	cmd := exec.Command(binary, append([]string{"acp", "--config-dir", w.config, "--data-dir", w.data}, args...)...)
+	cmd.Env = append(cleanEnv(w), env...)
+	return begin(t, cmd)
+}
+
+// cleanEnv is the environment without anybody's keys and settings.
+func cleanEnv(w world) []string {
+	return append(slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		return strings.Contains(kv, "_API_KEY=") || strings.HasPrefix(kv, "BERTH_")
+	}), "HOME="+w.config)
+}
+
+// begin starts a command that serves, and ends it with the test.
+func begin(t *testing.T, cmd *exec.Cmd) *agentProcess {
+	t.Helper()
+	p := &agentProcess{
+		t: t, cmd: cmd, stderr: &logBuffer{}, lines: make(chan message, 1<<16),
+		done: make(chan struct{}), read: make(chan struct{}),
+	}
+	if cmd.Stderr == nil {
+		cmd.Stderr = p.stderr
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, outEnd, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.in, p.out = in, out
+	cmd.Stdout = outEnd
+	err = cmd.Start()
+	outEnd.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go p.readAll()
+	go func() {
+		defer close(p.done)
+		_ = cmd.Wait() // the state tells
+	}()
+	t.Cleanup(func() {
+		in.Close()
+		select {
+		case <-p.done:
+		case <-time.After(patience):
+			t.Error("the agent did not end")
+			_ = cmd.Process.Kill()
+			<-p.done
+		}
+		out.Close()
+		<-p.read
+	})
+	return p
+}
+
+func (p *agentProcess) readAll() {
+	defer close(p.read)
+	defer close(p.lines)
+	for r := bufio.NewReaderSize(p.out, 1<<16); ; {
+		line, err := r.ReadBytes('\n')
+		if len(line) > 0 {
+			var m message
+			if jerr := json.Unmarshal(line, &m); jerr != nil || m.JSONRPC != "2.0" || line[len(line)-1] != '\n' {
+				p.t.Errorf("standard output carries what is no message: %.200q", line)
+			}
+			p.lines <- m
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *agentProcess) send(lines ...string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.in, strings.Join(lines, "\n")+"\n"); err != nil {
+		p.t.Fatalf("send: %v\n%s", err, p.stderr)
+	}
+}
+
+func (p *agentProcess) request(id, method, params string) {
+	p.t.Helper()
+	p.send(`{"jsonrpc":"2.0","id":"` + id + `","method":"` + method + `","params":` + params + `}`)
+}
+
+// await returns the next message that is wanted.
+func (p *agentProcess) await(what string, want func(message) bool) message {
+	p.t.Helper()
+	for i, m := range p.seen {
+		if want(m) {
+			p.seen = slices.Delete(p.seen, i, i+1)
+			return m
+		}
+	}
+	limit := time.After(patience)
+	for {
+		select {
+		case m, open := <-p.lines:
+			if !open {
+				p.t.Fatalf("the agent ended before %s; it said:\n%s", what, p.stderr)
+			}
+			if want(m) {
+				return m
+			}
+			p.seen = append(p.seen, m)
+		case <-limit:
+			p.t.Fatalf("%s did not come; the log:\n%s", what, p.stderr)
+		}
+	}
+}
+
+// answer returns the response to a request.
+func (p *agentProcess) answer(id string) message {
+	p.t.Helper()
+	return p.await("the answer to "+id, func(m message) bool { return m.Method == "" && string(m.ID) == `"`+id+`"` })
+}
+
+// call sends a request and returns its response.
+func (p *agentProcess) call(id, method, params string) message {
+	p.t.Helper()
+	p.request(id, method, params)
+	return p.answer(id)
+}
+
+// initialize opens the connection and returns whether sessions are kept.
+func (p *agentProcess) initialize() (keeps bool) {
+	p.t.Helper()
+	m := p.call("init", "initialize", `{"protocolVersion":1,"clientCapabilities":{}}`)
+	var res struct {
+		Capabilities struct {
+			LoadSession bool `json:"loadSession"`
+		} `json:"agentCapabilities"`
+	}
+	if err := json.Unmarshal(m.Result, &res); err != nil {
+		p.t.Fatalf("initialize: %s", m.Error)
+	}
+	return res.Capabilities.LoadSession
+}
+
+// newSession opens a session and returns its id.
+func (p *agentProcess) newSession(w world) string {
+	p.t.Helper()
+	m := p.call("new", "session/new", `{"cwd":`+quoted(w.work)+`,"mcpServers":[]}`)
+	var res struct {
+		SessionID string `json:"sessionId"`
+	}
+	if err := json.Unmarshal(m.Result, &res); err != nil || res.SessionID == "" {
+		p.t.Fatalf("session/new: %s", m.Error)
+	}
+	return res.SessionID
+}
+
+func promptOf(session, text string) string {
+	return `{"sessionId":"` + session + `","prompt":[{"type":"text","text":` + quoted(text) + `}]}`
+}
+
+// stopReason is how a prompt was answered; the error when it was one.
+func stopReason(m message) string {
+	var res struct {
+		StopReason string `json:"stopReason"`
+	}
+	if json.Unmarshal(m.Result, &res) != nil {
+		return string(m.Error)
+	}
+	return res.StopReason
+}
+
+func quoted(text string) string {
+	b, _ := json.Marshal(text) // a string always encodes
+	return string(b)
+}
+
+// exit waits for the process to end by itself and returns its status.
+func (p *agentProcess) exit(limit time.Duration) (int, error) {
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState.ExitCode(), nil
+	case <-time.After(limit):
+		return -1, errors.New("the agent still runs")
+	}
+}
+
+// endsWith checks the status of a process that has been told to end.
+func (p *agentProcess) endsWith(status int, limit time.Duration) {
+	p.t.Helper()
+	start := time.Now()
+	got, err := p.exit(limit)
+	if err != nil || got != status {
+		p.t.Errorf("after %v: status %d, %v; want %d; it said:\n%s", time.Since(start).Round(time.Millisecond), got, err, status, p.stderr)
+	}
+	for _, word := range []string{"panic", "goroutine ", "DATA RACE"} {
+		if strings.Contains(p.stderr.String(), word) {
+			p.t.Errorf("the log tells of an internal fault:\n%s", p.stderr)
+		}
+	}
+}
