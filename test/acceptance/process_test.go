@@ -2,8 +2,10 @@ package acceptance
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -11,23 +13,66 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/berth-dev/berth/adapters/jsonrpc"
+	"github.com/berth-dev/berth/bootstrap"
 )
 
 // patience bounds one answer of a process on a loaded machine.
 const patience = 20 * time.Second
 
-// agentProcess is the built binary serving on pipes. Everything it writes to
-// standard output must be JSON-RPC.
+// agentProcess is an agent serving on pipes: the built binary, or an App of
+// this process. Everything it writes to standard output must be JSON-RPC.
 type agentProcess struct {
 	t      *testing.T
-	cmd    *exec.Cmd
+	cmd    *exec.Cmd // nil in process
 	in     io.WriteCloser
-	out    *os.File // the reading end, for tests that end it early
+	out    io.ReadCloser // the reading end, for tests that end it early
 	stderr *logBuffer
 	lines  chan message
-	done   chan struct{} // closed when the process has ended
+	done   chan struct{} // closed when the agent has ended
+	status int           // how it ended; read after done
 	read   chan struct{} // closed when its output has ended
 	seen   []message     // that were passed over
+}
+
+func newAgentProcess(t *testing.T) *agentProcess {
+	return &agentProcess{
+		t: t, stderr: &logBuffer{}, lines: make(chan message, 1<<16),
+		done: make(chan struct{}), read: make(chan struct{}),
+	}
+}
+
+// serveIn starts an agent in one of the modes.
+func serveIn(t *testing.T, w world, mode string) *agentProcess {
+	t.Helper()
+	if mode == "stdio" {
+		return launch(t, w, nil, []string{"BERTH_store__required=true"})
+	}
+	cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{ConfigDir: w.config, DataDir: w.data, Home: w.config, Flags: map[string]string{"store.required": "true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newAgentProcess(t)
+	app, err := bootstrap.New(cfg, bootstrap.WithLog(p.stderr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	toAgent, in := io.Pipe()
+	out, fromAgent := io.Pipe()
+	p.in, p.out = in, out
+	go p.readAll()
+	go func() {
+		defer close(p.done)
+		err := app.Serve(context.Background(), jsonrpc.NewStdio(toAgent, fromAgent, int(cfg.ACP.MaxMessageBytes)))
+		fromAgent.Close()
+		if err = errors.Join(err, app.Stop(context.Background())); err != nil {
+			p.status = 1
+			fmt.Fprintln(p.stderr, err)
+		}
+	}()
+	t.Cleanup(p.cleanUp)
+	return p
 }
 
 // launch starts "berth acp" in a world, with further arguments and variables
@@ -49,10 +94,8 @@ func cleanEnv(w world) []string {
 // begin starts a command that serves, and ends it with the test.
 func begin(t *testing.T, cmd *exec.Cmd) *agentProcess {
 	t.Helper()
-	p := &agentProcess{
-		t: t, cmd: cmd, stderr: &logBuffer{}, lines: make(chan message, 1<<16),
-		done: make(chan struct{}), read: make(chan struct{}),
-	}
+	p := newAgentProcess(t)
+	p.cmd = cmd
 	if cmd.Stderr == nil {
 		cmd.Stderr = p.stderr
 	}
@@ -74,21 +117,35 @@ func begin(t *testing.T, cmd *exec.Cmd) *agentProcess {
 	go p.readAll()
 	go func() {
 		defer close(p.done)
-		_ = cmd.Wait() // the state tells
+		_ = cmd.Wait() // the status tells
+		p.status = cmd.ProcessState.ExitCode()
 	}()
-	t.Cleanup(func() {
-		in.Close()
-		select {
-		case <-p.done:
-		case <-time.After(patience):
-			t.Error("the agent did not end")
-			_ = cmd.Process.Kill()
-			<-p.done
-		}
-		out.Close()
-		<-p.read
-	})
+	t.Cleanup(p.cleanUp)
 	return p
+}
+
+// cleanUp ends the agent and joins what reads it.
+func (p *agentProcess) cleanUp() {
+	p.in.Close()
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		p.t.Error("the agent did not end")
+		if p.cmd != nil {
+			_ = p.cmd.Process.Kill()
+		}
+		<-p.done
+	}
+	p.out.Close()
+	<-p.read
+}
+
+// rest returns what was passed over and what came until the agent's end.
+func (p *agentProcess) rest() []message {
+	for m := range p.lines {
+		p.seen = append(p.seen, m)
+	}
+	return p.seen
 }
 
 func (p *agentProcess) readAll() {
@@ -212,7 +269,7 @@ func quoted(text string) string {
 func (p *agentProcess) exit(limit time.Duration) (int, error) {
 	select {
 	case <-p.done:
-		return p.cmd.ProcessState.ExitCode(), nil
+		return p.status, nil
 	case <-time.After(limit):
 		return -1, errors.New("the agent still runs")
 	}

@@ -21,6 +21,7 @@ type chapter struct {
 	calls map[string]map[string]json.RawMessage // merged state of each call
 	by    *walker                               // who was shown it live
 	done  bool                                  // its response was seen
+	gone  bool                                  // it may have been reset
 }
 
 // item is one thing that was shown: a message, a call's announcement or its
@@ -262,7 +263,7 @@ func (c *walker) compare(id string, replay *story) {
 	}
 	var order []string
 	for _, l := range live.turns {
-		if !l.done {
+		if !l.done || l.gone {
 			continue
 		}
 		r := replay.by[l.id]

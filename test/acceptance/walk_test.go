@@ -205,8 +205,15 @@ func (w *walk) lookBack() {
 	synctest.Wait()
 }
 
-// forget drops what was seen of a session that was reset, with the mutex held.
-func (w *walk) forget(key string) { delete(w.seen, w.keyed[key]) }
+// forget expects nothing any more of the turns of a session that may have been
+// reset. The mutex is held.
+func (w *walk) forget(key string) {
+	if s := w.seen[w.keyed[key]]; s != nil {
+		for _, ch := range s.turns {
+			ch.gone = true
+		}
+	}
+}
 
 func (w *walk) tell(format string, args ...any) {
 	w.mu.Lock()
