@@ -243,6 +243,16 @@ func playState(t *testing.T, c stateCase) {
 		}
 	}
 	a.afterwards(c)
+	// Nothing else may have been answered, to nobody's request in particular.
+	known := []string{`"i"`, `"n"`, `"probe"`, `"after"`, `"` + promptID + `"`}
+	for _, want := range c.Expected.Replies {
+		known = append(known, fill.Replace(string(want["id"])))
+	}
+	for id, l := range a.done {
+		if !slices.Contains(known, id) {
+			t.Errorf("%s: an answer nobody expects: id %s, result %s, error %+v", c.Description, id, l.Result, l.Error)
+		}
+	}
 }
 
 // stateReply compares a response with what the case expects.
