@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/berth-dev/berth/bootstrap"
 	"github.com/berth-dev/berth/core/domain"
@@ -14,8 +15,8 @@ import (
 )
 
 // brokenEnv makes this test binary an agent whose model misbehaves in ways a
-// script cannot: it prints and it panics. Everything around it is what the
-// real binary is made of.
+// script cannot: it prints, it panics, and it talks on when it was cancelled.
+// Everything around it is what the real binary is made of.
 const brokenEnv = "BERTH_CONFORMANCE_BROKEN"
 
 // serveBroken is that agent. Its command line is the binary's.
@@ -71,7 +72,8 @@ func (brokenModel) Info() domain.ModelInfo { return domain.ModelInfo{Tools: true
 
 // Stream does what the newest message says: "print" writes to standard output
 // like a careless library, when the process has run for so long that whatever
-// nobody holds is collected; "panic" panics; anything else is answered.
+// nobody holds is collected; "panic" panics; "deaf" says "One" and goes on for
+// most of a second, whatever its context says; anything else is answered.
 func (b brokenModel) Stream(_ context.Context, req domain.ModelRequest) iter.Seq2[domain.ModelEvent, error] {
 	said := ""
 	for _, m := range req.Messages {
@@ -91,6 +93,14 @@ func (b brokenModel) Stream(_ context.Context, req domain.ModelRequest) iter.Seq
 		}
 		if strings.Contains(said, "panic") {
 			panic("the model breaks")
+		}
+		if strings.Contains(said, "deaf") {
+			for _, word := range strings.Fields("One late late late late late late") {
+				if !yield(domain.TextDelta{Text: word}, nil) {
+					return
+				}
+				time.Sleep(120 * time.Millisecond)
+			}
 		}
 		if yield(domain.TextDelta{Text: "Fine."}, nil) {
 			yield(domain.Finish{Reason: domain.FinishStop}, nil)

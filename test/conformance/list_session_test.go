@@ -299,8 +299,8 @@ func TestChecklist_068_close_cancels(t *testing.T) {
 func TestChecklist_070_silence_after_close(t *testing.T) {
 	t.Parallel()
 	scene{
-		model: "text \"One\"\nstall 400ms\ntext \"late\"\nusage input=1 output=1", watch: time.Second,
-		script: session + prompt + `says "One"
+		launch: broken(), watch: time.Second,
+		script: session + strings.Replace(prompt, "go", "deaf", 1) + `says "One"
 > session/close @c {"sessionId":"$sid"}
 < @p {"stopReason":"cancelled"}
 < @c {}

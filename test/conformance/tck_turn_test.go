@@ -1,6 +1,9 @@
 package conformance
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestTCK_ACP_PROMPT_001(t *testing.T) {
 	t.Parallel()
@@ -79,21 +82,20 @@ loose
 // that streams, a call that waits for an answer, a model that does not listen.
 func TestTCK_ACP_CANCEL_002(t *testing.T) {
 	t.Parallel()
-	for name, model := range map[string]string{
-		"text":                   `chunks 100000 "tick " every 5ms`,
-		"a question":             "text \"Let me.\"\ncall write_file {\"path\":\"a.txt\",\"content\":\"x\"}",
-		"a model that goes deaf": "text \"Let me.\"\nstall 1s\ntext \"late\"\nusage input=1 output=1",
+	for name, c := range map[string]struct {
+		launch        launch
+		model, before string
+	}{
+		"text":                   {model: `chunks 100000 "tick " every 5ms`},
+		"a question":             {model: "text \"Let me.\"\ncall write_file {\"path\":\"a.txt\",\"content\":\"x\"}", before: "loose\n<? session/request_permission @q {\"sessionId\":\"$sid\"}\n"},
+		"a model that goes deaf": {launch: broken()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ask := ""
-			if name == "a question" {
-				ask = "loose\n<? session/request_permission @q {\"sessionId\":\"$sid\"}\n"
-			}
 			scene{
-				model: model, watch: quietPeriod, want: map[string]string{"a.txt": "(absent)"},
-				script: session + prompt + `<! session/update {"sessionId":"$sid"}
-` + ask + `>! session/cancel {"sessionId":"$sid"}
+				launch: c.launch, model: c.model, watch: quietPeriod, want: map[string]string{"a.txt": "(absent)"},
+				script: session + strings.Replace(prompt, "go", "deaf", 1) + `<! session/update {"sessionId":"$sid"}
+` + c.before + `>! session/cancel {"sessionId":"$sid"}
 loose
 < @p {"stopReason":"cancelled"}
 strict
