@@ -183,9 +183,12 @@ func render(t *testing.T) string {
 
 What the Agent Client Protocol, version 1, demands of an agent, and the test that
 shows it. Each test starts the built binary and speaks to it over standard input
-and output: `+"`go test ./test/conformance`"+`. Of %d demands %d hold. The other %d are
-about what this version does not offer yet; their tests prove that it is neither
-advertised nor there, and fail as soon as that changes.
+and output: `+"`go test ./test/conformance`"+`. A model that panics, prints or talks on
+after a cancel needs a program of its own around the same assembly.
+
+Of %d demands %d hold. The other %d wait for what this version does not offer, or not
+wholly, each with its reason; their tests prove what is true instead, mostly that the
+thing is neither advertised nor there, and fail when it comes.
 
 Every frame of every test is held against the protocol's shapes as well, and, with
 `+"`BERTH_ACP_SCHEMA`"+` set to the path of the published `+"`schema.json`"+`, against that.
