@@ -157,9 +157,14 @@ func (d *dir) rmdir(name string) error { return unix.Unlinkat(d.fd, name, unix.A
 // not a directory. A link at to is replaced, not followed.
 func (d *dir) rename(from, to string) error { return unix.Renameat(d.fd, from, d.fd, to) }
 
-// settle gives the file from the name to, which must not exist.
+// settle gives the file from the name to, which must not exist. In one step
+// where the system can, so that a process that is killed never leaves both.
 func (d *dir) settle(from, to string) error {
-	err := unix.Linkat(d.fd, from, d.fd, to, 0)
+	err := renameNew(d.fd, from, to)
+	if err == nil || errors.Is(err, iofs.ErrExist) {
+		return err
+	}
+	err = unix.Linkat(d.fd, from, d.fd, to, 0)
 	switch {
 	case err == nil:
 		return d.remove(from)

@@ -1,0 +1,8 @@
+//go:build unix && !linux && !darwin
+
+package fs
+
+import "golang.org/x/sys/unix"
+
+// renameNew is not offered by this system.
+func renameNew(int, string, string) error { return unix.ENOTSUP }
