@@ -55,7 +55,7 @@ func newObserver(lc fx.Lifecycle, cfg *Config, o *options) (ports.Observer, erro
 		out = f
 	}
 	l, err := observe.New(observe.Config{
-		Out: out, Level: cfg.LogLevel(o.daemon), JSON: cfg.Log.Format == "json", Secrets: cfg.SecretValues,
+		Out: out, Level: cfg.LogLevel(false), JSON: cfg.Log.Format == "json", Secrets: cfg.SecretValues,
 	})
 	if err != nil {
 		return nil, err

@@ -3,16 +3,21 @@ package bootstrap
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/adapters/memory"
 	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/ports"
 )
 
 // load reads a configuration from text, in directories of its own.
@@ -143,4 +148,62 @@ func TestVersion_KnowsProtocolAndSchema(t *testing.T) {
 	if v.Version == "" || v.Protocol != 1 || v.Schema < 1 || v.Go == "" {
 		t.Errorf("version is %+v", v)
 	}
+}
+
+// keeping is a memory store that counts as one that keeps sessions.
+type keeping struct{ ports.Store }
+
+func (keeping) Durable() bool { return true }
+
+// slowRoots takes its time, so that the client is gone before a session is
+// open.
+type slowRoots struct{ dir string }
+
+func (r slowRoots) Resolve(_ context.Context, _ domain.Agent, _ domain.Directories) (domain.Session, error) {
+	time.Sleep(100 * time.Millisecond) // in the bubble
+	return domain.Session{Cwd: r.dir, CwdGiven: r.dir}, nil
+}
+
+func (r slowRoots) Canonical(path string) string { return path }
+
+// A session that was still being opened when its client's input ended used to
+// stay in the gone client's name, so that nobody else could open it.
+func TestServe_SessionOpenedAfterEndOfInputIsFree(t *testing.T) {
+	cfg := load(t, "")
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		app, err := New(cfg, WithLog(&safeBuffer{}), WithStore(keeping{memory.New(time.Now)}), WithRoots(slowRoots{dir}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}` + "\n"
+		// serve sends a request and hangs up after stay.
+		serve := func(request string, stay time.Duration) string {
+			t.Helper()
+			in, client := io.Pipe()
+			go func() { // ends before Serve does
+				_, _ = io.WriteString(client, initialize+request)
+				time.Sleep(stay)
+				client.Close()
+			}()
+			var out safeBuffer
+			if err := app.Serve(context.Background(), jsonrpc.NewStdio(in, &out, 0)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait() // sessions are let go beside the connection
+			return out.String()
+		}
+		first := serve(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"` + dir + `","mcpServers":[]}}` + "\n", 0)
+		id := regexp.MustCompile(`"id":1,"result":\{"sessionId":"([^"]+)"`).FindStringSubmatch(first)
+		if id == nil {
+			t.Fatalf("no session: %s", first)
+		}
+		second := serve(`{"jsonrpc":"2.0","id":2,"method":"session/resume","params":{"sessionId":"` + id[1] + `","cwd":"` + dir + `"}}` + "\n", time.Second)
+		if !strings.Contains(second, `"id":2,"result"`) {
+			t.Errorf("the session is not free: %s", second)
+		}
+		if err := app.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -25,11 +25,10 @@ type options struct {
 	blobs    ports.Blobs
 	tools    []ports.ToolSource
 
-	clock  ports.Clock
-	ids    ports.IDs
-	model  domain.ModelRef // --model
-	logTo  io.Writer
-	daemon bool
+	clock ports.Clock
+	ids   ports.IDs
+	model domain.ModelRef // --model
+	logTo io.Writer
 }
 
 func defaults() options {

@@ -105,7 +105,11 @@ func Serve(ctx context.Context, frames jsonrpc.Frames, p Params) error {
 	// initialize comes first.
 	c.agreed.Store(&agreement{dialect: opts.Dialect, durable: true})
 	c.client = &client{on: c}
-	return c.conn.Serve(ctx, c)
+	err := c.conn.Serve(ctx, c)
+	// A request that was admitted before the input ended may have opened a
+	// session after InputEnded let go of the others.
+	c.p.Sessions.Detach(c.client, domain.Disconnected)
+	return err
 }
 
 // connection is the inbound side of one connection; client is its outbound
