@@ -193,12 +193,12 @@ func TestServe_SessionOpenedAfterEndOfInputIsFree(t *testing.T) {
 			synctest.Wait() // sessions are let go beside the connection
 			return out.String()
 		}
-		first := serve(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"` + dir + `","mcpServers":[]}}` + "\n", 0)
+		first := serve(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"`+dir+`","mcpServers":[]}}`+"\n", 0)
 		id := regexp.MustCompile(`"id":1,"result":\{"sessionId":"([^"]+)"`).FindStringSubmatch(first)
 		if id == nil {
 			t.Fatalf("no session: %s", first)
 		}
-		second := serve(`{"jsonrpc":"2.0","id":2,"method":"session/resume","params":{"sessionId":"` + id[1] + `","cwd":"` + dir + `"}}` + "\n", time.Second)
+		second := serve(`{"jsonrpc":"2.0","id":2,"method":"session/resume","params":{"sessionId":"`+id[1]+`","cwd":"`+dir+`"}}`+"\n", time.Second)
 		if !strings.Contains(second, `"id":2,"result"`) {
 			t.Errorf("the session is not free: %s", second)
 		}

@@ -2,6 +2,7 @@ package acpclient
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,17 +27,16 @@ type Command struct {
 	Tap func(dir byte, line []byte)
 }
 
-// Process is an agent that was started, and the connection to it.
-type Process struct {
-	*Client
+// Child is an agent that was started. Frames is the transport over its standard
+// streams; closing it closes the agent's input.
+type Child struct {
+	Frames jsonrpc.Frames
 	cmd    *exec.Cmd
-	stdin  io.Closer
 	exited chan struct{}
 }
 
-// Start starts an agent as a child process and connects to it over its
-// standard streams.
-func Start(cmd Command, info Info, h Handlers) (*Process, error) {
+// Spawn starts an agent as a child process.
+func Spawn(cmd Command) (*Child, error) {
 	c := exec.Command(cmd.Path, cmd.Args...)
 	c.Env, c.Dir, c.Stderr = cmd.Env, cmd.Dir, cmd.Stderr
 	c.WaitDelay = exitWait
@@ -56,43 +56,81 @@ func Start(cmd Command, info Info, h Handlers) (*Process, error) {
 		out.Close()
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
-	var frames jsonrpc.Frames = jsonrpc.NewStdio(out, stdin, 0)
+	child := &Child{Frames: jsonrpc.NewStdio(out, stdin, 0), cmd: c, exited: make(chan struct{})}
 	if cmd.Tap != nil {
-		frames = tapped{frames, cmd.Tap}
+		child.Frames = tapped{child.Frames, cmd.Tap}
 	}
-	p := &Process{Client: Connect(frames, info, h), cmd: c, stdin: stdin, exited: make(chan struct{})}
-	go func() { // joined by Stop and Kill
-		defer close(p.exited)
+	go func() { // joined by End and Kill
+		defer close(child.exited)
 		_ = c.Wait() // its result is read from ProcessState
 	}()
-	return p, nil
+	return child, nil
+}
+
+// Exited is closed when the agent has ended.
+func (c *Child) Exited() <-chan struct{} { return c.exited }
+
+// ExitCode returns the exit code of an agent that has ended, -1 when a signal
+// ended it.
+func (c *Child) ExitCode() int { return c.cmd.ProcessState.ExitCode() }
+
+// Kill ends the agent at once, as a crash would, and waits for it.
+func (c *Child) Kill() error {
+	err := c.cmd.Process.Kill()
+	<-c.exited
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
+}
+
+// End waits for an agent whose input is closed and kills it if it does not
+// end within 5 s.
+func (c *Child) End() {
+	limit := time.NewTimer(exitWait)
+	defer limit.Stop()
+	select {
+	case <-c.exited:
+	case <-limit.C:
+		_ = c.Kill()
+	}
+}
+
+// Process is an agent that was started, and the connection to it.
+type Process struct {
+	*Client
+	child *Child
+}
+
+// Start starts an agent as a child process and connects to it over its
+// standard streams.
+func Start(cmd Command, info Info, h Handlers) (*Process, error) {
+	child, err := Spawn(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return &Process{Client: Connect(child.Frames, info, h), child: child}, nil
 }
 
 // Stop closes the agent's input, waits for it to exit, and kills it if it
 // does not. It returns the exit code, -1 when a signal ended it.
 func (p *Process) Stop() int {
-	_ = p.stdin.Close()
-	limit := time.NewTimer(exitWait)
-	defer limit.Stop()
-	select {
-	case <-p.exited:
-	case <-limit.C:
-		_ = p.cmd.Process.Kill()
-		<-p.exited
+	if half, ok := p.child.Frames.(jsonrpc.CloseWriter); ok {
+		_ = half.CloseWrite()
 	}
+	p.child.End()
 	_ = p.Close()
-	return p.cmd.ProcessState.ExitCode()
+	return p.child.ExitCode()
 }
 
 // Kill ends the agent at once, as a crash would.
 func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill()
-	<-p.exited
+	_ = p.child.Kill()
 	_ = p.Close()
 }
 
 // PID returns the agent's process id.
-func (p *Process) PID() int { return p.cmd.Process.Pid }
+func (p *Process) PID() int { return p.child.cmd.Process.Pid }
 
 // Interrupted calls cancel for the session when ctx ends, so that a turn ends
 // with an answer. The returned function stops watching.
@@ -119,4 +157,12 @@ func (t tapped) Read() ([]byte, error) {
 func (t tapped) Write(frame []byte) error {
 	t.tap('>', frame)
 	return t.Frames.Write(frame)
+}
+
+// CloseWrite closes the agent's input.
+func (t tapped) CloseWrite() error {
+	if half, ok := t.Frames.(jsonrpc.CloseWriter); ok {
+		return half.CloseWrite()
+	}
+	return t.Close()
 }

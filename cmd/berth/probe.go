@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/tools/txtar"
 
+	"github.com/berth-dev/berth/adapters/acpclient"
 	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/adapters/jsonrpc/transcript"
 )
@@ -117,7 +118,8 @@ func playFile(ctx context.Context, out io.Writer, c *common, path string, vars, 
 	if err != nil {
 		return failed(err)
 	}
-	agents := &agentProcesses{path: command.Path, args: command.Args, running: map[string]*agentProcess{}}
+	command.Stderr = os.Stderr
+	agents := &agentProcesses{command: command, running: map[string]*acpclient.Child{}}
 	defer agents.endAll()
 	opts := transcript.Options{
 		Connect: agents.connect, Vars: values, Kill: agents.kill, Exit: agents.exit, Update: update,
@@ -150,97 +152,55 @@ func playFile(ctx context.Context, out io.Writer, c *common, path string, vars, 
 
 // agentProcesses are the agents a play has started, one for each client.
 type agentProcesses struct {
-	path string
-	args []string
+	command acpclient.Command
 
 	mu      sync.Mutex
-	running map[string]*agentProcess
-	last    *agentProcess
-}
-
-type agentProcess struct {
-	cmd    *exec.Cmd
-	exited chan struct{}
+	running map[string]*acpclient.Child
+	last    *acpclient.Child
 }
 
 func (a *agentProcesses) connect(_ context.Context, client string) (jsonrpc.Frames, error) {
-	cmd := exec.Command(a.path, a.args...)
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
+	child, err := acpclient.Spawn(a.command)
 	if err != nil {
 		return nil, err
 	}
-	out, outEnd, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	cmd.Stdout = outEnd
-	err = cmd.Start()
-	outEnd.Close()
-	if err != nil {
-		out.Close()
-		return nil, fmt.Errorf("start %s: %w", a.path, err)
-	}
-	p := &agentProcess{cmd: cmd, exited: make(chan struct{})}
-	go func() { // joined by endAll
-		defer close(p.exited)
-		_ = cmd.Wait() // its result is read from ProcessState
-	}()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.running[client], a.last = p, p
-	return jsonrpc.NewStdio(out, stdin, 0), nil
-}
-
-func (a *agentProcesses) of(client string) (*agentProcess, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if p := a.running[client]; p != nil {
-		return p, nil
-	}
-	return nil, errors.New("no agent is running")
+	a.running[client], a.last = child, child
+	return child.Frames, nil
 }
 
 func (a *agentProcesses) kill(_ context.Context, client string) error {
-	p, err := a.of(client)
-	if err != nil {
-		return err
+	a.mu.Lock()
+	child := a.running[client]
+	a.mu.Unlock()
+	if child == nil {
+		return errors.New("no agent is running")
 	}
-	err = p.cmd.Process.Kill()
-	<-p.exited
-	return err
+	return child.Kill()
 }
 
 func (a *agentProcesses) exit(ctx context.Context) (int, error) {
 	a.mu.Lock()
-	p := a.last
+	child := a.last
 	a.mu.Unlock()
-	if p == nil {
+	if child == nil {
 		return 0, errors.New("no agent was started")
 	}
 	select {
-	case <-p.exited:
-		return p.cmd.ProcessState.ExitCode(), nil
+	case <-child.Exited():
+		return child.ExitCode(), nil
 	case <-ctx.Done():
 		return 0, errors.New("the agent is still running")
 	}
 }
 
-// endGrace is how long an agent whose connection was closed may take to end.
-const endGrace = 3 * time.Second
-
+// endAll waits for the agents; the play has closed their connections.
 func (a *agentProcesses) endAll() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, p := range a.running {
-		grace := time.NewTimer(endGrace)
-		select {
-		case <-p.exited:
-		case <-grace.C:
-			_ = p.cmd.Process.Kill()
-			<-p.exited
-		}
-		grace.Stop()
+	for _, child := range a.running {
+		child.End()
 	}
 }
 

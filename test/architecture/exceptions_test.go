@@ -16,7 +16,6 @@ func allowed() exceptions {
 			"adapters/acpclient/client.go":       "serves the connection; Close ends and joins it",
 			"adapters/acpclient/process.go":      "waits for the agent's exit, joined by Stop and Kill; Interrupted's watch of a context is stopped by who asked for it",
 			"cmd/berth/demo.go":                  "the turn that the demo cancels; joined by the step that asked for it",
-			"cmd/berth/probe.go":                 "waits for the agent's exit; joined by endAll",
 			"adapters/llm/exchange.go":           "the watch's timer, created stopped, cancels the exchange it belongs to and ends with it",
 			"adapters/observe/observe.go":        "Close lets a log that nobody reads keep one goroutine instead of the process; it waits for a bounded time",
 			"bootstrap/store.go":                 "openLate opens the store behind initialize; the goroutine ends when open returns and Close joins it",
@@ -26,7 +25,6 @@ func allowed() exceptions {
 		globals: map[string]string{},
 		stdout: map[string]string{
 			"cmd/berth/main.go":           "gives the stream to the root command, so that every command prints to a writer; acp takes it away before it serves",
-			"cmd/berth/probe.go":          "probe record stands in for the agent it starts and passes its frames on",
 			"bootstrap/stdout_windows.go": "takes the stream for the transport and points everything else at standard error",
 		},
 		json: map[string]string{
