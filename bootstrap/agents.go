@@ -74,23 +74,30 @@ func (a *agents) build(c config.Agent) domain.Agent {
 	return domain.Agent{
 		Alias: c.Alias, Title: c.Title, Description: c.Description, Enabled: c.Enabled,
 		Model: model, Workspace: a.cfg.AgentWorkspace(c.Alias), Prompt: c.SystemPrompt,
+		Skills: slices.Clone(c.Skills),
 		Policy: domain.Policy{
-			Level: p.Level, Deny: toolNames(p.Deny), AlwaysAsk: toolNames(p.AlwaysAsk), AutoApprove: toolNames(p.AutoApprove),
+			Level: p.Level, Deny: toolRules(p.Deny), AlwaysAsk: toolRules(p.AlwaysAsk), AutoApprove: toolRules(p.AutoApprove),
+			Network: domain.NetworkMode(p.Network), Taint: p.Taint,
 		},
 		MaxTurnRequests: c.MaxTurnRequests, MaxOutputTokens: c.MaxOutputTokens,
 	}
 }
 
-// toolNames returns the rules that are bare tool names. Rules with a pattern
-// are about commands and have their own reader.
-func toolNames(rules []config.Rule) []string {
-	var names []string
+// toolRules turns the rules of a profile into the core's: a tool name, or
+// shell(WORDS) for a simple command that begins with these words, or
+// shell(WORDS$) for exactly these.
+func toolRules(rules []config.Rule) []domain.ToolRule {
+	out := make([]domain.ToolRule, 0, len(rules))
 	for _, r := range rules {
-		if !strings.Contains(r.Rule, "(") {
-			names = append(names, r.Rule)
+		tool, pattern, worded := strings.Cut(strings.TrimSuffix(r.Rule, ")"), "(")
+		rule := domain.ToolRule{Tool: tool}
+		if worded {
+			pattern, rule.Exact = strings.CutSuffix(pattern, "$")
+			rule.Words = strings.Fields(pattern)
 		}
+		out = append(out, rule)
 	}
-	return names
+	return out
 }
 
 // ollamaWait bounds the look for a local Ollama.

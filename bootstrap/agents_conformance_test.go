@@ -14,10 +14,10 @@ func TestAgents_Conformance(t *testing.T) {
 		Open: func(t porttest.TB, list []domain.Agent, def string) ports.Agents {
 			cfg := &config.Config{DataDir: t.TempDir(), Agents: map[string]config.Agent{}, Profiles: map[string]config.Profile{}}
 			cfg.ACP.DefaultAgent = def
-			rules := func(names []string) []config.Rule {
+			rules := func(names []domain.ToolRule) []config.Rule {
 				var out []config.Rule
 				for _, n := range names {
-					out = append(out, config.Rule{Rule: n})
+					out = append(out, config.Rule{Rule: n.Tool})
 				}
 				return out
 			}

@@ -89,7 +89,7 @@ func (c *cloner) record(r domain.Record) domain.Record {
 		text(c, r.Turn)
 		text(c, r.Call)
 		text(c, r.Option)
-		r.Rule = pointer(r.Rule, c.rule)
+		r.Rules = list(r.Rules, c.rule)
 		return r
 	case domain.CallFinished:
 		return c.callFinished(r)
@@ -228,6 +228,7 @@ func (c *cloner) location(l domain.Location) domain.Location {
 func (c *cloner) rule(r domain.Rule) domain.Rule {
 	text(c, r.Tool)
 	text(c, r.Scope)
+	r.Words = list(r.Words, func(w string) string { return text(c, w) })
 	return r
 }
 

@@ -95,8 +95,10 @@ func readPermissionGiven(r *reader) (v domain.PermissionGiven) {
 			v.Outcome = domain.Outcome(r.named(outcomeNumber))
 		case "option":
 			v.Option = r.text()
-		case "rule":
-			v.Rule = ref(r, readRule)
+		case "rules":
+			v.Rules = listOf(r, readRule)
+		case "rule": // of a journal written before a question could be about several commands
+			v.Rules = append(v.Rules, readRule(r))
 		default:
 			r.skip()
 		}
@@ -113,6 +115,10 @@ func readRule(r *reader) (v domain.Rule) {
 			v.Tool = r.text()
 		case "scope":
 			v.Scope = r.text()
+		case "words":
+			v.Words = listOf(r, (*reader).text)
+		case "exact":
+			v.Exact = r.flag()
 		default:
 			r.skip()
 		}

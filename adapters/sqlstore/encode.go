@@ -99,7 +99,7 @@ func (w *writer) record(rec domain.Record) (string, error) {
 		text(w, "call", r.Call)
 		w.name("outcome", outcomeNames.name(int64(r.Outcome)), int64(r.Outcome))
 		text(w, "option", r.Option)
-		optional(w, "rule", r.Rule, writeRule)
+		list(w, "rules", r.Rules, writeRule)
 		return kindPermissionGiven, nil
 	case domain.CallFinished:
 		return kindCallFinished, writeCallFinished(w, r)
@@ -211,6 +211,8 @@ func writeRule(w *writer, r domain.Rule) {
 	w.flag("allow", r.Allow)
 	text(w, "tool", r.Tool)
 	text(w, "scope", r.Scope)
+	words(w, "words", r.Words)
+	w.flag("exact", r.Exact)
 }
 
 func writePlanEntry(w *writer, e domain.PlanEntry) {

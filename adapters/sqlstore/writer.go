@@ -100,6 +100,20 @@ func list[T any](w *writer, k string, vs []T, one func(*writer, T)) {
 	w.buf = append(w.buf, ']')
 }
 
+// words writes a member that is a list of strings.
+func words(w *writer, k string, vs []string) {
+	if vs == nil {
+		return
+	}
+	w.key(k)
+	w.buf = append(w.buf, '[')
+	for _, v := range vs {
+		w.sep()
+		w.quote(v)
+	}
+	w.buf = append(w.buf, ']')
+}
+
 // object writes a member that is an object.
 func object[T any](w *writer, k string, v T, one func(*writer, T)) {
 	w.key(k)

@@ -81,8 +81,8 @@ func (c *Conversation) Add(e Entry) {
 			c.waiting = slices.Delete(c.waiting, i, i+1)
 		}
 	case PermissionGiven:
-		if r.Rule != nil {
-			c.remember(*r.Rule)
+		for _, rule := range r.Rules {
+			c.remember(rule)
 		}
 	case PlanSet:
 		c.plan = r.Entries
@@ -154,7 +154,7 @@ func (c *Conversation) answerRest() {
 
 // remember adds a rule in place of an older one for the same thing.
 func (c *Conversation) remember(r Rule) {
-	c.rules = slices.DeleteFunc(c.rules, func(o Rule) bool { return o.Tool == r.Tool && o.Scope == r.Scope })
+	c.rules = slices.DeleteFunc(c.rules, r.Same)
 	c.rules = append(c.rules, r)
 }
 

@@ -312,7 +312,7 @@ func TestConversation_Settle(t *testing.T) {
 }
 
 func TestConversation_Rules(t *testing.T) {
-	give := func(r Rule) PermissionGiven { return PermissionGiven{Turn: "t", Rule: &r} }
+	give := func(r Rule) PermissionGiven { return PermissionGiven{Turn: "t", Rules: []Rule{r}} }
 	yes, no, other := Rule{Allow: true, Tool: "w", Scope: "/a"}, Rule{Tool: "w", Scope: "/a"}, Rule{Allow: true, Tool: "w", Scope: "/b"}
 	conv := fold([]Record{give(yes), give(other), give(no), PermissionGiven{Turn: "t", Option: "allow-once"}})
 	if diff := cmp.Diff([]Rule{other, no}, conv.Rules()); diff != "" {

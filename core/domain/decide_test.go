@@ -2,6 +2,7 @@ package domain_test
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	. "github.com/berth-dev/berth/core/domain"
@@ -28,7 +29,7 @@ func TestDecide(t *testing.T) {
 		{"an edit asks", Policy{Level: LevelSupervised}, nil, edit, Ask, true},
 		{"an edit is refused read-only", Policy{Level: LevelReadOnly}, nil, edit, Refuse, false},
 		{"read-only beats a remembered allow", Policy{Level: LevelReadOnly}, allow, edit, Refuse, false},
-		{"read-only beats auto approve", Policy{Level: LevelReadOnly, AutoApprove: []string{tool}}, nil, edit, Refuse, false},
+		{"read-only beats auto approve", Policy{Level: LevelReadOnly, AutoApprove: []ToolRule{{Tool: tool}}}, nil, edit, Refuse, false},
 		{"an edit runs at level full", Policy{Level: LevelFull}, nil, edit, Allow, false},
 		{"an empty level is as careful as supervised", Policy{}, nil, edit, Ask, true},
 		{"an unknown level is as careful as supervised", Policy{Level: "FULL"}, nil, edit, Ask, true},
@@ -39,23 +40,23 @@ func TestDecide(t *testing.T) {
 		{"a remembered reject refuses", Policy{}, reject, edit, Refuse, false},
 		{"a reject beats an allow, whichever came first", Policy{}, []Rule{allow[0], reject[0]}, edit, Refuse, false},
 		{"an allow after a reject changes nothing", Policy{}, []Rule{reject[0], allow[0]}, edit, Refuse, false},
-		{"a reject beats auto approve", Policy{AutoApprove: []string{tool}}, reject, edit, Refuse, false},
+		{"a reject beats auto approve", Policy{AutoApprove: []ToolRule{{Tool: tool}}}, reject, edit, Refuse, false},
 		{"a reject beats level full", Policy{Level: LevelFull}, reject, edit, Refuse, false},
 		{"a rule of another tool says nothing", Policy{}, []Rule{{Allow: true, Tool: "edit_file", Scope: root}}, edit, Ask, true},
 		{"a rule of another root says nothing", Policy{}, []Rule{{Allow: true, Tool: tool, Scope: "/other"}}, edit, Ask, true},
 		{"a rule of a root above says nothing", Policy{}, []Rule{{Allow: true, Tool: tool, Scope: "/"}}, edit, Ask, true},
 		{"a rule without a scope covers nothing", Policy{}, []Rule{{Allow: true, Tool: tool}}, Access{Class: AccessEdit, Tool: tool}, Ask, false},
-		{"auto approve allows", Policy{AutoApprove: []string{tool}}, nil, edit, Allow, false},
-		{"always ask beats auto approve", Policy{AlwaysAsk: []string{tool}, AutoApprove: []string{tool}}, nil, edit, Ask, false},
-		{"always ask beats a remembered allow", Policy{AlwaysAsk: []string{tool}}, allow, edit, Ask, false},
-		{"always ask asks for reads as well", Policy{AlwaysAsk: []string{"read_file"}}, nil, read, Ask, false},
-		{"deny beats always ask", Policy{Deny: []string{tool}, AlwaysAsk: []string{tool}}, allow, edit, Refuse, false},
-		{"deny beats what has no effect", Policy{Deny: []string{"update_plan"}}, nil, Access{Class: AccessNone, Tool: "update_plan"}, Refuse, false},
+		{"auto approve allows", Policy{AutoApprove: []ToolRule{{Tool: tool}}}, nil, edit, Allow, false},
+		{"always ask beats auto approve", Policy{AlwaysAsk: []ToolRule{{Tool: tool}}, AutoApprove: []ToolRule{{Tool: tool}}}, nil, edit, Ask, false},
+		{"always ask beats a remembered allow", Policy{AlwaysAsk: []ToolRule{{Tool: tool}}}, allow, edit, Ask, false},
+		{"always ask asks for reads as well", Policy{AlwaysAsk: []ToolRule{{Tool: "read_file"}}}, nil, read, Ask, false},
+		{"deny beats always ask", Policy{Deny: []ToolRule{{Tool: tool}}, AlwaysAsk: []ToolRule{{Tool: tool}}}, allow, edit, Refuse, false},
+		{"deny beats what has no effect", Policy{Deny: []ToolRule{{Tool: "update_plan"}}}, nil, Access{Class: AccessNone, Tool: "update_plan"}, Refuse, false},
 		{"what has no effect runs read-only", Policy{Level: LevelReadOnly}, nil, Access{Class: AccessNone, Tool: "update_plan"}, Allow, false},
 		{"outside is refused", Policy{}, allow, with(edit, func(a *Access) { a.Outside = true }), Refuse, false},
 		{"reading outside is refused", Policy{}, nil, with(read, func(a *Access) { a.Outside = true }), Refuse, false},
 		{"outside is open at level full", Policy{Level: LevelFull}, nil, with(edit, func(a *Access) { a.Outside = true }), Allow, false},
-		{"a protected file asks each time", Policy{AutoApprove: []string{tool}}, allow, with(edit, func(a *Access) { a.Protected = true }), Ask, false},
+		{"a protected file asks each time", Policy{AutoApprove: []ToolRule{{Tool: tool}}}, allow, with(edit, func(a *Access) { a.Protected = true }), Ask, false},
 		{"a protected file is refused at level full", Policy{Level: LevelFull}, nil, with(edit, func(a *Access) { a.Protected = true }), Refuse, false},
 		{"a protected file is refused read-only", Policy{Level: LevelReadOnly}, nil, with(edit, func(a *Access) { a.Protected = true }), Refuse, false},
 		{"reading a protected file is reading", Policy{}, nil, with(read, func(a *Access) { a.Protected = true }), Allow, false},
@@ -65,7 +66,7 @@ func TestDecide(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got := Decide(c.policy, c.rules, c.access)
-			if got.Verdict != c.want || got.Rememberable != c.remembered {
+			if got.Verdict != c.want || (len(got.Always) > 0) != c.remembered {
 				t.Errorf("Decide(%+v, %v, %+v) = %+v, want verdict %d, rememberable %v", c.policy, c.rules, c.access, got, c.want, c.remembered)
 			}
 			if got.Verdict == Refuse && got.Reason == "" {
@@ -81,11 +82,11 @@ func TestDecide_Properties(t *testing.T) {
 	const tool, scope = "write_file", "/work"
 	lists := []Policy{
 		{},
-		{Deny: []string{tool}},
-		{AlwaysAsk: []string{tool}},
-		{AutoApprove: []string{tool}},
-		{Deny: []string{tool}, AlwaysAsk: []string{tool}, AutoApprove: []string{tool}},
-		{AlwaysAsk: []string{tool}, AutoApprove: []string{tool}},
+		{Deny: []ToolRule{{Tool: tool}}},
+		{AlwaysAsk: []ToolRule{{Tool: tool}}},
+		{AutoApprove: []ToolRule{{Tool: tool}}},
+		{Deny: []ToolRule{{Tool: tool}}, AlwaysAsk: []ToolRule{{Tool: tool}}, AutoApprove: []ToolRule{{Tool: tool}}},
+		{AlwaysAsk: []ToolRule{{Tool: tool}}, AutoApprove: []ToolRule{{Tool: tool}}},
 	}
 	yes, no := Rule{Allow: true, Tool: tool, Scope: scope}, Rule{Tool: tool, Scope: scope}
 	n := 0
@@ -141,12 +142,12 @@ func checkRuling(t *testing.T, p Policy, rules []Rule, a Access) {
 		t.Errorf("a protected file must never be changed unasked: %s", what)
 	case p.Level != LevelFull && effect && got.Verdict == Allow && !covered && len(p.AutoApprove) == 0:
 		t.Errorf("an effect must be asked for: %s", what)
-	case got.Rememberable && (got.Verdict != Ask || a.Scope == "" || len(p.AlwaysAsk) > 0 || a.Protected):
+	case len(got.Always) > 0 && (got.Verdict != Ask || a.Scope == "" || len(p.AlwaysAsk) > 0 || a.Protected):
 		t.Errorf("always must not be offered here: %s", what)
 	case got.Verdict == Refuse && got.Reason == "":
 		t.Errorf("a refusal needs a reason: %s", what)
 	}
-	if got != Decide(p, rules, a) {
+	if !reflect.DeepEqual(got, Decide(p, rules, a)) {
 		t.Errorf("not a function: %s", what)
 	}
 }

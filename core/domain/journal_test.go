@@ -102,7 +102,7 @@ func (j *journals) calls(id TurnID, calls []ModelCall) bool {
 			if j.chance(4) {
 				j.add(PermissionGiven{
 					Turn: id, Call: batch[i].ID, Outcome: Selected, Option: "allow-always",
-					Rule: &Rule{Allow: j.chance(2), Tool: "write_file", Scope: "/work"},
+					Rules: []Rule{{Allow: j.chance(2), Tool: "write_file", Scope: "/work"}},
 				})
 			}
 			j.add(CallFinished{Turn: id, Call: batch[i].ID, Failed: j.chance(3), Text: "result of " + string(batch[i].ID)})
@@ -140,7 +140,7 @@ func (j *journals) wild() []Record {
 			TurnFinished{Turn: id, Stop: StopEndTurn},
 			Unknown{Kind: "future", Version: 9},
 			ClientEvent{Type: "e", ForModel: true},
-			PermissionGiven{Turn: id, Rule: &Rule{Tool: "x"}},
+			PermissionGiven{Turn: id, Rules: []Rule{{Tool: "x"}}},
 		}[j.rng.IntN(12)])
 	}
 	return recs

@@ -18,9 +18,28 @@ type AccessClass int
 const (
 	AccessUnknown AccessClass = iota // nothing is known about it: asks, but at level full
 	AccessNone                       // no effect outside the session (update_plan)
-	AccessRead                       // reads inside the roots
+	AccessRead                       // reads inside the roots, or a command proven to do no more
 	AccessEdit                       // changes files inside the roots
+	AccessRun                        // a command that changes things inside the roots, builds or tests, or whose program is unknown
+	AccessRisk                       // a command whose effects nobody can bound: never remembered
+	AccessFetch                      // reads from the network
 )
+
+// SimpleCommand is one simple command of a shell line.
+type SimpleCommand struct {
+	// Words is the argument list after quote removal, without wrappers such as
+	// env and timeout; nil when it is not known before the line runs.
+	Words []string
+	// Forms are further argument lists the same command has, such as those
+	// with its wrappers. Rules that deny or ask look at these too.
+	Forms [][]string
+	Class AccessClass
+	// Exact is set when exactly this argument list may be remembered.
+	Exact bool
+	// Prefix is how many leading words name program and subcommand where that
+	// much may be remembered; 0 where it may not.
+	Prefix int
+}
 
 // Access is what a prepared call would touch, as the tool's own resolver
 // found it. The permission decision is made on it and on nothing else.
@@ -28,8 +47,12 @@ type Access struct {
 	Class AccessClass
 	Tool  string
 	// Scope is what an "always" answer covers: for edits the canonical root
-	// the file lies in. Empty means it cannot be remembered.
+	// the file lies in, for commands the canonical directory they run in, for
+	// fetches the host. Empty means it cannot be remembered.
 	Scope string
+	// Commands are the simple commands of a shell line, in order. An answer or
+	// a rule about one of them says nothing about the others.
+	Commands []SimpleCommand
 	// Paths are the canonical paths concerned, for display and audit.
 	Paths []string
 	// Outside is set when a path lies outside every root of the session.
@@ -37,6 +60,13 @@ type Access struct {
 	// Protected is set for names that are asked for each time and never
 	// remembered, such as .git/config; full and read_only deny them.
 	Protected bool
+	// Network is set when the call reaches the network.
+	Network bool
+	// Foreign is set by the engine when text from the network or from a
+	// foreign server entered the turn before this call.
+	Foreign bool
+	// Unconfined, when not empty, says why no sandbox would hold the command.
+	Unconfined string
 	// Forbidden, when not empty, says why policy denies this whatever anyone
 	// answers. It is told to the model.
 	Forbidden string
@@ -61,7 +91,7 @@ func (k OptionKind) Allows() bool { return k == AllowOnce || k == AllowAlways }
 
 // PermissionOption is one answer offered to the person.
 type PermissionOption struct {
-	ID   string // "allow-once", "allow-always", "reject-once", "reject-always"
+	ID   string // "allow-once", "allow-always", "allow-always-prefix", "reject-once", "reject-always"
 	Name string // says exactly what it covers
 	Kind OptionKind
 }
@@ -91,95 +121,4 @@ type Decision struct {
 	Outcome Outcome
 	Option  string // the chosen option's id, when Selected
 	Note    string // why there is no answer, for the model and the log
-}
-
-// Rule is a remembered answer.
-type Rule struct {
-	Allow bool
-	Tool  string
-	Scope string
-}
-
-// Covers reports whether the rule speaks about access.
-func (r Rule) Covers(a Access) bool {
-	return r.Tool == a.Tool && r.Scope == a.Scope && r.Scope != ""
-}
-
-// Policy is the part of a risk profile that Decide needs.
-type Policy struct {
-	Level       Level
-	Deny        []string // tool names
-	AlwaysAsk   []string
-	AutoApprove []string
-}
-
-// Verdict is what Decide says about a call.
-type Verdict int
-
-// The verdicts. The zero value refuses.
-const (
-	Refuse Verdict = iota
-	Ask
-	Allow
-)
-
-// Ruling is Decide's answer: the verdict, why (for the model when refused,
-// for the person when asked), and whether an "always" answer may be offered.
-type Ruling struct {
-	Verdict      Verdict
-	Reason       string
-	Rememberable bool
-}
-
-// Decide is the one permission decision. Order: forbidden, deny, protected,
-// ask, remembered (a reject beats an allow), auto approve, level.
-func Decide(p Policy, remembered []Rule, a Access) Ruling {
-	if a.Forbidden != "" {
-		return Ruling{Verdict: Refuse, Reason: a.Forbidden}
-	}
-	if contains(p.Deny, a.Tool) {
-		return Ruling{Verdict: Refuse, Reason: "the tool " + a.Tool + " is denied by the agent's profile"}
-	}
-	if a.Class == AccessNone {
-		return Ruling{Verdict: Allow}
-	}
-	if a.Outside && p.Level != LevelFull {
-		return Ruling{Verdict: Refuse, Reason: "the path lies outside the session's directories"}
-	}
-	if p.Level == LevelReadOnly && a.Class != AccessRead {
-		return Ruling{Verdict: Refuse, Reason: "the agent's profile is read-only"}
-	}
-	if a.Protected && a.Class != AccessRead {
-		if p.Level == LevelFull {
-			return Ruling{Verdict: Refuse, Reason: "this file can start programs or loosen rules, and nobody is asked at level full"}
-		}
-		return Ruling{Verdict: Ask, Reason: "this file can start programs or change how tools behave"}
-	}
-	if contains(p.AlwaysAsk, a.Tool) {
-		return Ruling{Verdict: Ask, Reason: a.Reason}
-	}
-	allowed := false
-	for _, r := range remembered {
-		if !r.Covers(a) {
-			continue
-		}
-		if !r.Allow {
-			return Ruling{Verdict: Refuse, Reason: "the user said never to allow this"}
-		}
-		allowed = true
-	}
-	switch {
-	case allowed, a.Class == AccessRead, p.Level == LevelFull, contains(p.AutoApprove, a.Tool):
-		return Ruling{Verdict: Allow}
-	}
-	return Ruling{Verdict: Ask, Reason: a.Reason, Rememberable: a.Scope != ""}
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }

@@ -57,14 +57,14 @@ type CallBegan struct {
 	Update CallOpened
 }
 
-// PermissionGiven is the answer to one permission request, with the rule it
+// PermissionGiven is the answer to one permission request, with the rules it
 // made, if any.
 type PermissionGiven struct {
 	Turn    TurnID
 	Call    CallID
 	Outcome Outcome
 	Option  string
-	Rule    *Rule
+	Rules   []Rule
 }
 
 // CallFinished is how a call ended. Interrupted marks a closing written

@@ -107,8 +107,9 @@ type Agent struct {
 	Description string
 	Enabled     bool
 	Model       ModelRef
-	Workspace   string // absolute path; created on first use
-	Prompt      string // system prompt of its own; "" for the built-in one
+	Workspace   string   // absolute path; created on first use
+	Prompt      string   // system prompt of its own; "" for the built-in one
+	Skills      []string // absolute paths of directories with skills
 	Policy      Policy
 
 	MaxTurnRequests int // model requests per turn; at least 1
@@ -142,6 +143,7 @@ type OpenedSession struct {
 	Session Session
 	Agent   Agent
 	Model   ModelInfo
+	Posture Posture  // how its commands are confined
 	Created bool     // false when the key or label named an existing session
 	Notes   []string // what the person should know, one sentence each
 }

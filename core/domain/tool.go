@@ -103,6 +103,9 @@ type ToolResult struct {
 	Locations []Location    // when they differ from the plan's
 	RawOutput []byte        // JSON for the client, short; may be nil
 	Plan      []PlanEntry   // set by update_plan: the session's new plan
+	// Foreign is set when the result holds text from the network or from a
+	// foreign server: what follows in the turn may have been steered by it.
+	Foreign bool
 }
 
 // PlanEntry is one line of the agent's plan (ACP v1 "Agent plan").

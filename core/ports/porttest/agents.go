@@ -31,7 +31,8 @@ func configured() []domain.Agent {
 	model := domain.ModelRef{Provider: "offline", Model: "offline"}
 	return []domain.Agent{
 		{Alias: "writer", Title: "Writer", Description: "writes", Enabled: true, Model: model, Prompt: "Write.", Policy: domain.Policy{
-			Level: domain.LevelSupervised, Deny: []string{"delete_file"}, AlwaysAsk: []string{"write_file"}, AutoApprove: []string{"edit_file"},
+			Level: domain.LevelSupervised, Deny: []domain.ToolRule{{Tool: "delete_file"}},
+			AlwaysAsk: []domain.ToolRule{{Tool: "write_file"}}, AutoApprove: []domain.ToolRule{{Tool: "edit_file"}},
 		}},
 		{Alias: "asleep", Enabled: false, Model: model, Policy: domain.Policy{Level: domain.LevelReadOnly}},
 		{Alias: "b2", Enabled: true, Model: model, Policy: domain.Policy{Level: domain.LevelFull}},
@@ -140,9 +141,9 @@ func agentsCopy(t TB, h AgentsHarness) {
 	before, _ := agents.Agent("writer")
 	want := told(before)
 	for _, a := range append(agents.All(), before) {
-		for _, list := range [][]string{a.Policy.Deny, a.Policy.AlwaysAsk, a.Policy.AutoApprove} {
+		for _, list := range [][]domain.ToolRule{a.Policy.Deny, a.Policy.AlwaysAsk, a.Policy.AutoApprove} {
 			for i := range list {
-				list[i] = "changed"
+				list[i].Tool = "changed"
 			}
 		}
 	}

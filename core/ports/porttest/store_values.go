@@ -52,7 +52,8 @@ func nilAndEmptyKept(t TB, h StoreHarness) {
 		domain.AssistantSaid{Parts: []domain.MessagePart{}, Calls: []domain.ModelCall{}, Opaque: &domain.Opaque{}},
 		domain.AssistantSaid{Parts: []domain.MessagePart{{}}, Calls: []domain.ModelCall{{Args: []byte{}}, {}}},
 		domain.PlanSet{Entries: []domain.PlanEntry{}},
-		domain.PermissionGiven{Rule: &domain.Rule{}},
+		domain.PermissionGiven{Rules: []domain.Rule{}},
+		domain.PermissionGiven{Rules: []domain.Rule{{Words: []string{}}, {}}},
 		domain.TurnFinished{Failure: &domain.Failure{}},
 	}
 	r.append(id, 0, recs...)

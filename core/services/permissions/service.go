@@ -73,7 +73,7 @@ func (s *Service) Decide(ctx context.Context, client ports.Approver, q Question)
 		return Answer{}, err
 	}
 	done.Outcome, done.Option = decision.Outcome, decision.Option
-	return conclude(q, decision, options), nil
+	return conclude(q, ruling, decision, options), nil
 }
 
 // ask puts the question and bounds the wait. Errors other than the end of the
@@ -97,7 +97,7 @@ func (s *Service) ask(ctx context.Context, client ports.Approver, q Question, r 
 
 // conclude turns a decision into an answer. Only an offered option of an
 // allowing kind allows.
-func conclude(q Question, d domain.Decision, options []domain.PermissionOption) Answer {
+func conclude(q Question, ruling domain.Ruling, d domain.Decision, options []domain.PermissionOption) Answer {
 	rec := &domain.PermissionGiven{Turn: q.Turn, Call: q.Call.ID, Outcome: d.Outcome, Option: d.Option}
 	if d.Outcome == domain.Withdrawn {
 		return Answer{Withdrawn: true, Reason: "The user cancelled.", Record: rec}
@@ -112,7 +112,7 @@ func conclude(q Question, d domain.Decision, options []domain.PermissionOption) 
 		return Answer{Reason: reason + ".", Record: rec}
 	}
 	if kind == domain.AllowAlways || kind == domain.RejectAlways {
-		rec.Rule = &domain.Rule{Allow: kind.Allows(), Tool: q.Access.Tool, Scope: q.Access.Scope}
+		rec.Rules = rulesOf(d.Option, ruling)
 	}
 	if !kind.Allows() {
 		return Answer{Reason: "Not allowed: the user rejected this call. Do not try the same thing again another way; ask or go on without it.", Record: rec}

@@ -109,7 +109,11 @@ func TestDecide_Waiting(t *testing.T) {
 // and names that tell them apart, and always-answers only together.
 func TestOptions(t *testing.T) {
 	for _, rememberable := range []bool{true, false} {
-		options := permissions.Options(edit, domain.Ruling{Verdict: domain.Ask, Rememberable: rememberable})
+		ruling := domain.Ruling{Verdict: domain.Ask}
+		if rememberable {
+			ruling.Always = []domain.Rule{{Allow: true, Tool: edit.Tool, Scope: edit.Scope}}
+		}
+		options := permissions.Options(edit, ruling)
 		ids, names, kinds := map[string]bool{}, map[string]bool{}, map[domain.OptionKind]bool{}
 		for _, o := range options {
 			ids[o.ID], names[o.Name], kinds[o.Kind] = true, true, true

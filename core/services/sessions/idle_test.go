@@ -12,7 +12,7 @@ import (
 func TestIdle_LeavesMemoryAndComesBackUnseen(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		id := w.fresh()
-		w.says(id, append(whole(1), domain.PermissionGiven{Turn: "t1", Rule: &domain.Rule{Allow: true, Tool: "x", Scope: "/"}})...)
+		w.says(id, append(whole(1), domain.PermissionGiven{Turn: "t1", Rules: []domain.Rule{{Allow: true, Tool: "x", Scope: "/"}}})...)
 		for range 3 {
 			time.Sleep(idleTimeout - time.Second)
 			if !w.leased(id) {

@@ -158,7 +158,7 @@ func TestNew_Reset(t *testing.T) {
 		req := in("/project")
 		req.Key = "k"
 		id := w.open(req).Session.ID
-		w.says(id, append(whole(1), domain.TitleSet{Title: "old"}, domain.PermissionGiven{Turn: "t1", Rule: &domain.Rule{Allow: true, Tool: "x", Scope: "/"}})...)
+		w.says(id, append(whole(1), domain.TitleSet{Title: "old"}, domain.PermissionGiven{Turn: "t1", Rules: []domain.Rule{{Allow: true, Tool: "x", Scope: "/"}}})...)
 		req.Reset = true
 		opened := w.open(req)
 		if opened.Session.ID != id || opened.Session.Title != "" || opened.Session.Start != 5 {

@@ -93,6 +93,11 @@ func (t *turn) runCall(c *call) error {
 			result = failed("Cancelled before it finished; it may or may not have taken effect.")
 		}
 	}
+	if result.Foreign {
+		t.mu.Lock()
+		t.foreign = true
+		t.mu.Unlock()
+	}
 	recs := make([]domain.Record, 0, 3)
 	if given != nil {
 		recs = append(recs, *given)
@@ -136,6 +141,9 @@ func (t *turn) decideAndRun(c *call) (domain.ToolResult, *domain.PermissionGiven
 	if err != nil {
 		return domain.ToolResult{}, nil, err
 	}
+	t.mu.Lock()
+	c.access.Foreign = t.foreign
+	t.mu.Unlock()
 	answer, err := t.e.p.Permissions.Decide(t.ctx, t.live.Client(), permissions.Question{
 		Session: t.sid, Turn: t.id, Call: c.opened, Access: c.access, Policy: t.view.Agent.Policy, Rules: rules,
 	})

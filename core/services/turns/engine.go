@@ -76,6 +76,7 @@ type turn struct {
 	mu       sync.Mutex // guards what run reads when it gives the work up
 	begun    bool       // UserSaid is journalled, so TurnFinished must follow
 	partial  *reply     // streamed and not yet on its way to the journal
+	foreign  bool       // text from outside entered the turn
 	requests int
 	calls    int
 	before   domain.Usage    // of the session, when the turn began

@@ -19,14 +19,16 @@ func TestPermission_Answers(t *testing.T) {
 	selected := func(id string) domain.Decision {
 		return domain.Decision{Outcome: domain.Selected, Option: id}
 	}
-	rule := func(allow bool) *domain.Rule { return &domain.Rule{Allow: allow, Tool: "change", Scope: "/project"} }
+	rule := func(allow bool) []domain.Rule {
+		return []domain.Rule{{Allow: allow, Tool: "change", Scope: "/project"}}
+	}
 	cases := []struct {
 		name     string
 		decision domain.Decision
 		err      error
 		runs     bool
 		reads    string // what the model reads of a call that did not run, in part
-		rule     *domain.Rule
+		rule     []domain.Rule
 		outcome  domain.Outcome
 	}{
 		{"allow once", selected("allow-once"), nil, true, "", nil, domain.Selected},
@@ -59,7 +61,7 @@ func TestPermission_Answers(t *testing.T) {
 						given = append(given, g)
 					}
 				}
-				want := []domain.PermissionGiven{{Turn: r.outcome.Turn, Call: domain.CallID(r.outcome.Turn + "-c1"), Outcome: c.outcome, Rule: c.rule}}
+				want := []domain.PermissionGiven{{Turn: r.outcome.Turn, Call: domain.CallID(r.outcome.Turn + "-c1"), Outcome: c.outcome, Rules: c.rule}}
 				if c.outcome == domain.Selected {
 					want[0].Option = c.decision.Option
 				}
@@ -126,7 +128,7 @@ func TestPermission_AlwaysIsOnlyOfferedWhereItHolds(t *testing.T) {
 	for name, set := range map[string]func(*tool, *world){
 		"no scope":   func(x *tool, _ *world) { x.access.Scope = "" },
 		"protected":  func(x *tool, _ *world) { x.access.Protected = true },
-		"always ask": func(_ *tool, w *world) { w.agents.agent.Policy.AlwaysAsk = []string{"change"} },
+		"always ask": func(_ *tool, w *world) { w.agents.agent.Policy.AlwaysAsk = []domain.ToolRule{{Tool: "change"}} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			change := editor("change")

@@ -464,7 +464,7 @@ func TestTurn_APanicEndsThisTurnAlone(t *testing.T) {
 		"in the model":            func(w *world) { w.model.play(boom, says("ok")) },
 		"in the model mid-stream": func(w *world) { w.model.play(half, says("ok")) },
 		"in the question of a parallel call": func(w *world) {
-			w.agents.agent.Policy.AlwaysAsk = []string{"look"}
+			w.agents.agent.Policy.AlwaysAsk = []domain.ToolRule{{Tool: "look"}}
 			w.client.answer = func(context.Context, domain.PermissionRequest) (domain.Decision, error) { panic("secret") }
 			w.model.play(wants("a", "look", "look"), says("ok"))
 		},
