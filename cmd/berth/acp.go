@@ -25,6 +25,7 @@ output, the log on standard error. It ends with code 0 when its input ends.`,
   echo '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}' | berth acp`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			hintEditor(cmd)
 			out, err := bootstrap.TakeStdout()
 			if err != nil {
 				return failed(err)

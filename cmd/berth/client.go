@@ -185,7 +185,7 @@ func (r *client) explain(err error) error {
 	}
 	select {
 	case <-r.proc.Done():
-		return fmt.Errorf("the agent ended before it answered; its own messages are above (%w)", err)
+		return errors.New("the agent ended before it answered; if it said why, that is above")
 	default:
 		return err
 	}
@@ -203,6 +203,8 @@ func (r *client) once(ctx context.Context, id string) error {
 		return exitError{exitLimit, fmt.Errorf("the turn stopped at a limit: %s", res.StopReason)}
 	case res.StopReason == "refusal":
 		return exitError{exitRefusal, errors.New("the model refused")}
+	case r.denied && r.flags.policy == "ask" && !r.tty:
+		return exitError{exitDenied, errors.New("a permission was denied, for there is no terminal to ask on; --permission-policy reads or all allows more")}
 	case r.denied:
 		return exitError{exitDenied, errors.New("a permission was denied")}
 	}

@@ -18,7 +18,7 @@ func newConfig(c *common) *cobra.Command {
   berth config get acp.max_sessions
   berth config set acp.max_sessions 20
   berth config validate`,
-		Args: cobra.NoArgs,
+		Args: subcommandsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -39,14 +39,17 @@ func newConfig(c *common) *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "get PATH", Short: "Print one setting, or all of a table",
-			Example: "  berth config get agents.default.model", Args: cobra.ExactArgs(1),
+			Example: "  berth config get agents.default.model", Args: wants(1, 1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return failed(bootstrap.ConfigGet(cmd.OutOrStdout(), c.options(nil), args[0], asJSON))
 			},
 		},
 		&cobra.Command{
 			Use: "set PATH VALUE", Short: "Change one setting in the file, keeping its comments",
-			Example: "  berth config set acp.max_sessions 20", Args: cobra.ExactArgs(2),
+			Long: `Changes one setting in the file, keeping its comments and order. The file must
+be valid afterwards; what needs several settings at once, such as a new provider,
+is written into the file by hand ("berth config path" says where it is).`,
+			Example: "  berth config set acp.max_sessions 20", Args: wants(2, 2),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				file, err := bootstrap.ConfigSet(c.options(nil), args[0], args[1])
 				if err != nil {

@@ -93,7 +93,7 @@ func (d *demo) play(ctx context.Context) error {
 		{"Start the agent and open a session, as an editor does", d.start},
 		{"An answer streams", d.prompt("help")},
 		{"It reads a file; reading inside the session's directory needs no permission", d.prompt("read notes.md")},
-		{"It keeps a plan", d.prompt("plan: read the notes; correct the opening time; check the result")},
+		{"It makes a plan and ticks its steps off", d.prompt("plan: list; count to 10")},
 		{"It edits a file; the change is shown and permission is asked first", d.edit},
 		{"A long turn is cancelled in mid-stream", d.cancelled},
 		{"The agent is killed in the middle of a turn", d.killed},
@@ -113,7 +113,7 @@ func (d *demo) play(ctx context.Context) error {
 		return fmt.Errorf("the agent ended with code %d", code)
 	}
 	fmt.Fprintf(d.out, "\nThat was %s, over the same protocol your editor speaks.\n", d.view.paint(bold, "berth acp"))
-	fmt.Fprintln(d.out, "Next: berth client -p \"help\", or put berth into your editor (README).")
+	fmt.Fprintln(d.out, "Next: talk to it with \"berth client\", which is \"go run ./cmd/berth client\" where the source is,\nor put it into your editor (README).")
 	return nil
 }
 

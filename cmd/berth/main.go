@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/berth-dev/berth/bootstrap"
 )
@@ -63,6 +64,39 @@ func (c *common) options(flags map[string]string) bootstrap.LoadOptions {
 	return bootstrap.LoadOptions{ConfigDir: c.configDir, DataDir: c.dataDir, Flags: flags, Env: os.Environ()}
 }
 
+// subcommandsOnly refuses an argument that is no subcommand and names the one
+// that was probably meant.
+func subcommandsOnly(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	near := cmd.SuggestionsFor(args[0])
+	if len(near) == 0 {
+		return usage("there is no command %q", cmd.CommandPath()+" "+args[0])
+	}
+	return usage("there is no command %q; did you mean %q?", cmd.CommandPath()+" "+args[0], cmd.CommandPath()+" "+near[0])
+}
+
+// wants refuses another number of arguments than least to most, and says what
+// is wanted in the words of the command's usage.
+func wants(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return usage("wrong number of arguments; the command is: %s", cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// hintEditor tells a person at a terminal why nothing happens there: only an
+// editor has something to say to the command.
+func hintEditor(cmd *cobra.Command) {
+	if term.IsTerminal(int(os.Stdin.Fd())) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s waits for an editor's messages; to talk to an agent here, use: berth client\n", cmd.CommandPath())
+	}
+}
+
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -72,7 +106,7 @@ func run(args []string, out, errOut io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	err := root.Execute()
+	cmd, err := root.ExecuteC()
 	if err == nil {
 		return exitOK
 	}
@@ -83,7 +117,7 @@ func run(args []string, out, errOut io.Writer) int {
 	if exit.err != nil {
 		fmt.Fprintf(errOut, "berth: %v\n", exit.err)
 		if exit.code == exitUsage {
-			fmt.Fprintln(errOut, "Try 'berth --help'.")
+			fmt.Fprintf(errOut, "Try '%s --help'.\n", cmd.CommandPath())
 		}
 	}
 	return exit.code
@@ -97,13 +131,13 @@ func newRoot() *cobra.Command {
 		Long: `Berth hosts AI coding-agent sessions. An editor starts "berth acp" and talks to
 it over standard input and output; Berth calls the model, runs file tools inside
 the session's directories, asks for permission, and keeps every session.`,
-		Example: `  berth demo                     see a whole session on the built-in offline model
+		Example: `  berth demo                         see a whole session on the built-in offline model
   berth client -p "read README.md"   one prompt from the shell
-  berth acp                      the agent, for an editor to start
-  berth config list              every setting and where it comes from`,
+  berth acp                          the agent, for an editor to start
+  berth config list                  every setting and where it comes from`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          subcommandsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,9 +71,10 @@ func readScript(path string) (*transcript.Script, error) {
 	case ".jsonl":
 		frames, err := transcript.ReadJSONL(bytes.NewReader(data))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, notRecorded(path, err)
 		}
-		return transcript.FromFrames(frames), nil
+		// As text, so that each answer finds its request as in any other script.
+		return transcript.Parse(transcript.FromFrames(frames).String())
 	case ".txtar":
 		for _, f := range txtar.Parse(data).Files {
 			if f.Name == "script" {
@@ -90,6 +92,11 @@ func readScript(path string) (*transcript.Script, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil
+}
+
+// notRecorded is the error of a file that was taken for a recording.
+func notRecorded(path string, err error) error {
+	return fmt.Errorf("%s is no recording of \"berth probe record\": %w", path, err)
 }
 
 // playFile plays one script against agents it starts.
@@ -210,8 +217,9 @@ func newRecord(c *common) *cobra.Command {
 		Use:     "record FILE [-- AGENT [ARGS...]]",
 		Short:   "Stand between an editor and an agent and write every message to a file",
 		Example: "  berth probe record session.jsonl -- berth acp",
-		Args:    cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		Args:    wants(1, math.MaxInt),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			hintEditor(cmd)
 			command, err := agentCommand(c, clientFlags{}, args[1:])
 			if err != nil {
 				return failed(err)
@@ -221,12 +229,14 @@ func newRecord(c *common) *cobra.Command {
 				return failed(err)
 			}
 			rec := &recorder{out: file}
-			cmd := exec.Command(command.Path, command.Args...)
-			cmd.Stderr = os.Stderr
-			cmd.Stdin = io.TeeReader(os.Stdin, rec.dir(transcript.ToAgent))
-			cmd.Stdout = io.MultiWriter(os.Stdout, rec.dir(transcript.ToClient))
-			cmd.WaitDelay = time.Second // a client that keeps its end open must not keep us
-			err = cmd.Run()
+			agent := exec.Command(command.Path, command.Args...)
+			agent.Stderr = os.Stderr
+			// Each message is written down before it is passed on: else what the
+			// other side says to it could stand before it.
+			agent.Stdin = io.TeeReader(os.Stdin, rec.dir(transcript.ToAgent))
+			agent.Stdout = io.MultiWriter(rec.dir(transcript.ToClient), os.Stdout)
+			agent.WaitDelay = time.Second // a client that keeps its end open must not keep us
+			err = agent.Run()
 			if cerr := errors.Join(rec.close(), file.Close()); cerr != nil {
 				return failed(cerr)
 			}
@@ -302,7 +312,7 @@ func newConvert() *cobra.Command {
 		Use:     "convert FILE.jsonl",
 		Short:   "Print a recording as a script to edit and play",
 		Example: "  berth probe convert session.jsonl > bug.txt",
-		Args:    cobra.ExactArgs(1),
+		Args:    wants(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := os.Open(args[0])
 			if err != nil {
@@ -311,7 +321,7 @@ func newConvert() *cobra.Command {
 			defer file.Close()
 			frames, err := transcript.ReadJSONL(bufio.NewReader(file))
 			if err != nil {
-				return failed(fmt.Errorf("%s: %w", args[0], err))
+				return failed(notRecorded(args[0], err))
 			}
 			_, err = io.WriteString(cmd.OutOrStdout(), transcript.FromFrames(frames).String())
 			return failed(err)

@@ -119,7 +119,10 @@ func (v *view) update(u acpclient.Update) {
 			v.line("", "  [%s] %s", mark, e.Content)
 		}
 	case "notice":
-		v.line(bold, "! %s", strings.TrimSpace(u.Title+" "+u.Detail))
+		if u.Detail != "" {
+			u.Title += ": "
+		}
+		v.line(bold, "! %s", u.Title+u.Detail)
 	}
 }
 
@@ -159,20 +162,32 @@ func (v *view) excerpt(text string) {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for i, l := range lines {
 		if i == excerptLines {
-			v.line(dim, "  … %d more lines", len(lines)-i)
+			rest := "1 more line"
+			if n := len(lines) - i; n > 1 {
+				rest = fmt.Sprintf("%d more lines", n)
+			}
+			v.line(dim, "  … %s", rest)
 			return
 		}
 		v.line(dim, "  %s", l)
 	}
 }
 
+// textLines are the lines of a text; one without content has none.
+func textLines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(text, "\n"), "\n")
+}
+
 // diff shows the lines that differ between the common beginning and end.
 func (v *view) diff(c acpclient.ToolContent) {
 	var before []string
 	if c.OldText != nil {
-		before = strings.Split(strings.TrimRight(*c.OldText, "\n"), "\n")
+		before = textLines(*c.OldText)
 	}
-	after := strings.Split(strings.TrimRight(c.NewText, "\n"), "\n")
+	after := textLines(c.NewText)
 	head := 0
 	for head < len(before) && head < len(after) && before[head] == after[head] {
 		head++
