@@ -15,6 +15,9 @@ func (w *walk) arrive(name string, i info, found bool) (*target, error) {
 	}
 	names = append(names, w.todo...)
 	t := &target{name: name, found: found, info: i, root: w.root, names: names, path: join(w.base, names...), outside: w.root == nil}
+	if w.judging && w.left && w.sp.pol.Level != domain.LevelFull {
+		t.outside = true // a tool's walk would have ended there
+	}
 	if w.root == nil {
 		// A way outside that came back in starts over from the root.
 		if r, rest, ok := w.sp.locate(t.path); ok {
@@ -35,7 +38,7 @@ func (w *walk) arrive(name string, i info, found bool) (*target, error) {
 	if t.ban = w.banOf(t); t.ban != "" {
 		return t, nil
 	}
-	if !found && w.dirOnly {
+	if !found && w.dirOnly && !w.judging {
 		return nil, domain.Errorf(domain.NotFound, "%s does not exist", brief(t.show))
 	}
 	return t, w.hand(t)

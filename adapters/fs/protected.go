@@ -30,6 +30,35 @@ var protectedFiles = []string{
 	".vimrc", ".gvimrc", ".nvimrc", ".exrc", ".emacs", ".dir-locals.el",
 }
 
+// gitDirs and gitFiles are what in a .git directory makes git run programs.
+var (
+	gitDirs  = []string{"hooks"}
+	gitFiles = []string{"config", "config.worktree", "commondir", "gitdir", "info/attributes"}
+)
+
+// askedDirs are asked about below level full; at level full they are ordinary.
+var askedDirs = []string{".github/workflows"}
+
+// ProtectedLists are the names whose files start programs or loosen rules. A
+// sandbox keeps them from being written, also before they exist.
+type ProtectedLists struct {
+	Files    []string // names of files or links, at any depth; a directory named .git is not meant
+	Dirs     []string // names of directories, at any depth, with everything in them
+	GitDirs  []string // names of directories, at any depth below one named .git
+	GitFiles []string // ends of paths, with slashes, at any depth below a directory named .git
+	AskDirs  []string // ends of paths of directories, with slashes, at any depth; ordinary at level full
+}
+
+// ProtectedNames returns the lists that the file tools go by. The tools
+// compare more loosely than byte by byte: case is folded, and characters that
+// some file system drops are left out.
+func ProtectedNames() ProtectedLists {
+	return ProtectedLists{
+		Files: slices.Clone(protectedFiles), Dirs: slices.Clone(protectedDirs),
+		GitDirs: slices.Clone(gitDirs), GitFiles: slices.Clone(gitFiles), AskDirs: slices.Clone(askedDirs),
+	}
+}
+
 // protectionOf judges a canonical path: root is the directory of the session
 // it lies in ("" outside every root), names is the rest. Whether the file
 // exists makes no difference.
@@ -62,8 +91,10 @@ func protectionOf(root string, names []string) protection {
 		if slices.Contains(protectedDirs, n) {
 			return protected
 		}
-		if n == ".github" && i+1 < len(all) && all[i+1] == "workflows" {
-			return askOnly
+		for _, asked := range askedDirs {
+			if hasNames(all[i:], asked) {
+				return askOnly
+			}
 		}
 	}
 	return ordinary
@@ -80,10 +111,21 @@ func gitProtected(names []string, start int) bool {
 	if len(in) == 0 {
 		return start < len(names) // .git itself, as a file or a link
 	}
-	last := in[len(in)-1]
-	return slices.Contains(in, "hooks") || last == "config" || last == "config.worktree" ||
-		last == "commondir" || last == "gitdir" ||
-		(last == "attributes" && len(in) > 1 && in[len(in)-2] == "info")
+	for i := range in {
+		if slices.Contains(gitDirs, in[i]) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(gitFiles, func(file string) bool {
+		n := strings.Count(file, "/") + 1
+		return len(in) >= n && hasNames(in[len(in)-n:], file)
+	})
+}
+
+// hasNames reports whether names begins with those of a path with slashes.
+func hasNames(names []string, path string) bool {
+	want := strings.Split(path, "/")
+	return len(names) >= len(want) && slices.Equal(names[:len(want)], want)
 }
 
 // plainName is a name as the most forgiving file system would compare it:

@@ -35,11 +35,21 @@ type walk struct {
 	dirOnly bool     // the target must be a directory
 	links   int
 	steps   int
+
+	// judging goes on where a tool's walk ends for policy's sake, and takes
+	// what is not there for what may be there in a moment.
+	judging bool
+	left    bool // the way led out of the roots
 }
 
 // walk follows a path from the root it names, or from the working directory.
 // errMoved means the tree changed meanwhile.
 func (sp *space) walk(path string) (*target, error) {
+	return sp.follow(path, &walk{sp: sp, asked: path})
+}
+
+// follow takes the way of a path with a fresh walk.
+func (sp *space) follow(path string, w *walk) (*target, error) {
 	if err := checkSyntax(path); err != nil {
 		return nil, err
 	}
@@ -47,7 +57,6 @@ func (sp *space) walk(path string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &walk{sp: sp, asked: path}
 	defer w.release()
 	var t *target
 	if filepath.IsAbs(full) {
@@ -107,7 +116,8 @@ func (w *walk) jump(path string) (*target, error) {
 		return w.begin(r, names)
 	}
 	names, _ := components(path)
-	if w.sp.pol.Level != domain.LevelFull {
+	w.left = true
+	if w.sp.pol.Level != domain.LevelFull && !w.judging {
 		return w.end(join(topOf(path), names...)), nil
 	}
 	if w.top == nil {
@@ -168,6 +178,8 @@ func (w *walk) step(name string) (*target, error) {
 			return w.follow(name)
 		case errors.Is(err, errMoved):
 			return nil, errMoved
+		case errors.Is(err, errNotDir) && w.judging:
+			return w.absent(name)
 		case errors.Is(err, errNotDir):
 			return nil, domain.Errorf(domain.InvalidArgument, "%s: %s is not a directory", brief(w.asked), brief(w.at(name)))
 		}
@@ -181,7 +193,7 @@ func (w *walk) step(name string) (*target, error) {
 		return nil, systemError(brief(w.at(name)), err)
 	case i.mode&iofs.ModeSymlink != 0:
 		return w.follow(name)
-	case w.dirOnly && !i.mode.IsDir():
+	case w.dirOnly && !i.mode.IsDir() && !w.judging:
 		return nil, domain.Errorf(domain.InvalidArgument, "%s is not a directory, but the path ends as one", brief(w.at(name)))
 	}
 	return w.arrive(name, i, true)
@@ -268,6 +280,10 @@ func (w *walk) follow(name string) (*target, error) {
 // absent is a target that does not exist: name is the first missing part.
 func (w *walk) absent(name string) (*target, error) {
 	if slices.Contains(w.todo, "..") {
+		if w.judging {
+			w.todo, _ = components(filepath.Join(append([]string{name}, w.todo...)...))
+			return nil, nil
+		}
 		return nil, domain.Errorf(domain.NotFound, "%s does not exist", brief(w.at(name)))
 	}
 	return w.arrive(name, info{}, false)
