@@ -75,6 +75,8 @@ func New(cfg *Config, opts ...Option) (*App, error) {
 			newDisk,
 			given(o.roots, func(d *fs.Disk) ports.Roots { return fs.NewRoots(d) }),
 			given(o.blobs, func(d *fs.Disk) ports.Blobs { return fs.NewBlobs(d) }),
+			given(o.sandbox, func() ports.Sandbox { return noCommands{} }),
+			given(o.notes, func() ports.Instructions { return noInstructions{} }),
 			newTools,
 			newPermissions,
 			newSessions,
@@ -148,6 +150,7 @@ type sessionParts struct {
 	Roots    ports.Roots
 	Blobs    ports.Blobs
 	Tools    []ports.ToolSource
+	Sandbox  ports.Sandbox
 	Observer ports.Observer
 	Clock    ports.Clock
 	IDs      ports.IDs
@@ -160,7 +163,7 @@ func newSessions(cfg *Config, p sessionParts) *sessions.Service {
 		},
 		Sessions: p.Store, Journal: p.Store, Leases: p.Store, Durable: p.Store.Durable,
 		Agents: p.Agents, Models: p.Models, Roots: p.Roots, Blobs: p.Blobs, Tools: p.Tools,
-		Observer: p.Observer, Clock: p.Clock, IDs: p.IDs,
+		Sandbox: p.Sandbox, Observer: p.Observer, Clock: p.Clock, IDs: p.IDs,
 	})
 }
 
@@ -170,6 +173,8 @@ type turnParts struct {
 	Permissions *permissions.Service
 	Models      ports.Models
 	Blobs       ports.Blobs
+	Notes       ports.Instructions
+	Sandbox     ports.Sandbox
 	Observer    ports.Observer
 	Clock       ports.Clock
 	IDs         ports.IDs
@@ -178,7 +183,7 @@ type turnParts struct {
 func newTurns(p turnParts) *turns.Engine {
 	return turns.New(turns.Params{
 		Sessions: p.Sessions, Permissions: p.Permissions, Models: p.Models, Blobs: p.Blobs,
-		Observer: p.Observer, Clock: p.Clock, IDs: p.IDs,
+		Instructions: p.Notes, Sandbox: p.Sandbox, Observer: p.Observer, Clock: p.Clock, IDs: p.IDs,
 	})
 }
 

@@ -23,6 +23,8 @@ type options struct {
 	store    ports.Store
 	roots    ports.Roots
 	blobs    ports.Blobs
+	sandbox  ports.Sandbox
+	notes    ports.Instructions
 	tools    []ports.ToolSource
 
 	clock ports.Clock
@@ -56,6 +58,13 @@ func WithRoots(v ports.Roots) Option { return func(o *options) { o.roots = v } }
 
 // WithBlobs replaces where blobs of prompts are kept.
 func WithBlobs(v ports.Blobs) Option { return func(o *options) { o.blobs = v } }
+
+// WithSandbox replaces what reports how commands are confined. What confines
+// them belongs to the tools that run them.
+func WithSandbox(v ports.Sandbox) Option { return func(o *options) { o.sandbox = v } }
+
+// WithInstructions replaces where instruction files and skills are read from.
+func WithInstructions(v ports.Instructions) Option { return func(o *options) { o.notes = v } }
 
 // WithTools replaces the tools of sessions, save those of the engine itself.
 func WithTools(v ...ports.ToolSource) Option {

@@ -118,14 +118,30 @@ type openedBerth struct {
 	ModelTitle   string           `json:"modelTitle,omitempty"`
 	Offline      bool             `json:"offline,omitempty"` // the model is no language model
 	Created      bool             `json:"created"`
+	Sandbox      *sandboxInfo     `json:"sandbox,omitempty"`
 	Notes        []string         `json:"notes,omitempty"`
+}
+
+// sandboxInfo is how the session's commands are confined, as trying it showed.
+type sandboxInfo struct {
+	Posture domain.PostureWord `json:"posture"`
+	Backend string             `json:"backend,omitempty"`
+	Lacks   []string           `json:"lacks,omitempty"`
+	Reason  string             `json:"reason,omitempty"`
+}
+
+func sandboxOf(p domain.Posture) *sandboxInfo {
+	if p.Word == "" {
+		return nil
+	}
+	return &sandboxInfo{Posture: p.Word, Backend: p.Backend, Lacks: p.Lacks, Reason: p.Reason}
 }
 
 func openedMeta(o domain.OpenedSession) inBerth[openedBerth] {
 	return inBerth[openedBerth]{openedBerth{
 		SessionID: o.Session.ID, Key: o.Session.Key, Label: o.Session.Label, Agent: o.Session.Agent,
 		WorkspaceDir: o.Session.Cwd, Title: o.Session.Title, Model: o.Model.Ref.String(),
-		ModelTitle: o.Model.Title, Offline: o.Model.Offline, Created: o.Created, Notes: o.Notes,
+		ModelTitle: o.Model.Title, Offline: o.Model.Offline, Created: o.Created, Sandbox: sandboxOf(o.Posture), Notes: o.Notes,
 	}}
 }
 

@@ -22,7 +22,7 @@ func TestSession_Memory(t *testing.T) {
 	svc := sessions.New(sessions.Params{
 		Config:   sessions.Config{MaxSessions: n, QueueLimit: 8, IdleTimeout: time.Hour},
 		Sessions: store, Journal: store, Leases: store, Durable: func() bool { return true },
-		Agents: &agents{list: []domain.Agent{agent("default")}}, Models: &models{}, Roots: &roots{}, Blobs: &blobs{},
+		Agents: &agents{list: []domain.Agent{agent("default")}}, Models: &models{}, Roots: &roots{}, Blobs: &blobs{}, Sandbox: &sandbox{},
 		Observer: &blind{}, Clock: time.Now, IDs: func() string { id++; return fmt.Sprintf("5c3f8f52-4b52-4e8f-9d2e-%012d", id) },
 	})
 	client := &client{}

@@ -102,6 +102,10 @@ func (s *Service) create(ctx context.Context, c ports.Client, req domain.NewSess
 	if err != nil {
 		return domain.OpenedSession{}, err
 	}
+	posture, err := s.confined(ctx, agent)
+	if err != nil {
+		return domain.OpenedSession{}, err
+	}
 	row, err := s.p.Roots.Resolve(ctx, agent, req.Dirs)
 	if err != nil {
 		return domain.OpenedSession{}, err
@@ -120,7 +124,7 @@ func (s *Service) create(ctx context.Context, c ports.Client, req domain.NewSess
 		return domain.OpenedSession{}, closedWhileOpening(row.ID)
 	}
 	s.p.Observer.Observe(ctx, domain.SessionOpened{Session: row.ID, How: "new"})
-	return domain.OpenedSession{Session: row, Agent: agent, Model: info, Created: true, Notes: s.notes()}, nil
+	return domain.OpenedSession{Session: row, Agent: agent, Model: info, Posture: posture, Created: true, Notes: s.notes(posture)}, nil
 }
 
 func (s *Service) model(ctx context.Context, agent domain.Agent) (domain.ModelInfo, error) {
@@ -166,9 +170,25 @@ func (l *Live) create(ctx context.Context, row domain.Session) error {
 }
 
 // notes are what every client should know about its sessions here.
-func (s *Service) notes() []string {
-	if s.Durable() {
-		return nil
+func (s *Service) notes(p domain.Posture) []string {
+	var notes []string
+	if !s.Durable() {
+		notes = append(notes, "Sessions are not saved: they end with this process. The agent's log says why.")
 	}
-	return []string{"Sessions are not saved: they end with this process. The agent's log says why."}
+	if p.Word == domain.PostureNone {
+		notes = append(notes, "There is no sandbox here ("+p.Reason+"), so every command is asked about.")
+	}
+	return notes
+}
+
+// confined returns how the agent's commands are held. An agent that asks
+// nobody does not start where nothing holds them.
+func (s *Service) confined(ctx context.Context, agent domain.Agent) (domain.Posture, error) {
+	posture := s.p.Sandbox.Posture(ctx, agent.Alias)
+	if posture.Word == domain.PostureNone && agent.Policy.Level == domain.LevelFull {
+		return posture, domain.Errorf(domain.InvalidArgument,
+			"Agent %q asks nobody (level full), and nothing confines its commands here: %s. Mend that, choose another level, "+
+				"or set the profile's sandbox to \"none\" to run them unconfined", agent.Alias, posture.Reason)
+	}
+	return posture, nil
 }

@@ -35,13 +35,14 @@ type world struct {
 	blobs    *blobs
 	tools    *tools
 	observer *observer
+	sandbox  *sandbox
 	durable  atomic.Bool
 }
 
 func newWorld(t *testing.T) *world {
 	w := &world{
 		t: t, memory: memory.New(time.Now), client: &client{}, roots: &roots{}, models: &models{}, blobs: &blobs{},
-		tools: &tools{}, observer: &observer{},
+		tools: &tools{}, observer: &observer{}, sandbox: &sandbox{},
 		agents: &agents{list: []domain.Agent{agent("default")}},
 	}
 	w.store = &store{Store: w.memory}
@@ -56,7 +57,7 @@ func (w *world) process(s ports.Store) *sessions.Service {
 		Config:   sessions.Config{MaxSessions: 3, QueueLimit: 2, IdleTimeout: idleTimeout},
 		Sessions: s, Journal: s, Leases: s, Durable: w.durable.Load,
 		Agents: w.agents, Models: w.models, Roots: w.roots, Blobs: w.blobs, Tools: []ports.ToolSource{w.tools, w.tools},
-		Observer: w.observer, Clock: time.Now, IDs: ids(),
+		Sandbox: w.sandbox, Observer: w.observer, Clock: time.Now, IDs: ids(),
 	})
 }
 
@@ -515,3 +516,8 @@ func (s *store) Release(ctx context.Context, id domain.SessionID) error {
 	}
 	return s.Store.Release(ctx, id)
 }
+
+// sandbox confines as it is set.
+type sandbox struct{ posture domain.Posture }
+
+func (s *sandbox) Posture(context.Context, string) domain.Posture { return s.posture }

@@ -37,6 +37,7 @@ type Params struct {
 	Roots    ports.Roots
 	Blobs    ports.Blobs
 	Tools    []ports.ToolSource
+	Sandbox  ports.Sandbox
 	Observer ports.Observer
 	Clock    ports.Clock
 	IDs      ports.IDs

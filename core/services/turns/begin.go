@@ -31,6 +31,8 @@ func (t *turn) begin() error {
 		return err
 	}
 	t.equip()
+	t.system = system(view.Agent, view.Session, t.e.p.Sandbox.Posture(t.writing, view.Agent.Alias),
+		t.e.p.Instructions.Read(t.writing, view.Session, view.Agent), t.specs)
 	blocks, err := t.storeBlobs(t.writing)
 	if err != nil {
 		return err

@@ -58,11 +58,11 @@ func benchTurn(b *testing.B, n int) {
 			Config:   sessions.Config{MaxSessions: 10, QueueLimit: 2},
 			Sessions: store, Journal: store, Leases: store, Durable: func() bool { return true },
 			Agents: &agents{agent: domain.Agent{Alias: "default", Enabled: true, Workspace: "/agent", MaxTurnRequests: 10}},
-			Models: &models{model: m}, Roots: roots{}, Blobs: &blobs{}, Observer: client, Clock: time.Now, IDs: ids,
+			Models: &models{model: m}, Roots: roots{}, Blobs: &blobs{}, Sandbox: &told{}, Observer: client, Clock: time.Now, IDs: ids,
 		})
 		engine := turns.New(turns.Params{
 			Sessions: svc, Permissions: permissions.New(client, time.Now, time.Hour), Models: &models{model: m}, Blobs: &blobs{},
-			Observer: client, Clock: time.Now, IDs: ids,
+			Instructions: &told{}, Sandbox: &told{}, Observer: client, Clock: time.Now, IDs: ids,
 		})
 		opened, err := svc.New(b.Context(), client, domain.NewSession{Dirs: domain.Directories{Cwd: "/project"}})
 		if err != nil {

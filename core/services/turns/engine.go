@@ -30,9 +30,12 @@ type Params struct {
 	Permissions *permissions.Service
 	Models      ports.Models
 	Blobs       ports.Blobs
-	Observer    ports.Observer
-	Clock       ports.Clock
-	IDs         ports.IDs
+	// Instructions and Sandbox say what the system prompt must tell.
+	Instructions ports.Instructions
+	Sandbox      ports.Sandbox
+	Observer     ports.Observer
+	Clock        ports.Clock
+	IDs          ports.IDs
 }
 
 // Engine runs turns. Its methods are safe for concurrent use.
@@ -70,6 +73,7 @@ type turn struct {
 	model    ports.Model
 	tools    map[string]equipped
 	specs    []domain.ToolSpec
+	system   string                // the system prompt, the same for all requests of the turn
 	messages int                   // message ids given out
 	last     *domain.AssistantSaid // the final reply, appended together with TurnFinished
 

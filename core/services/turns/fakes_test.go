@@ -394,3 +394,15 @@ func (s *store) Append(ctx context.Context, id domain.SessionID, after domain.Se
 	}
 	return pos, serr
 }
+
+// told is instructions and a sandbox that answer as they are set.
+type told struct {
+	posture domain.Posture
+	notes   []domain.Instruction
+}
+
+func (t *told) Posture(context.Context, string) domain.Posture { return t.posture }
+
+func (t *told) Read(context.Context, domain.Session, domain.Agent) []domain.Instruction {
+	return t.notes
+}

@@ -30,6 +30,7 @@ type world struct {
 	blobs    *blobs
 	box      *toolbox
 	observer *observer
+	told     *told
 	agents   *agents
 	id       domain.SessionID
 	turns    []*running
@@ -45,7 +46,7 @@ func newWorld(t *testing.T, tools ...ports.Tool) *world {
 	t.Helper()
 	w := &world{
 		t: t, store: &store{Store: memory.New(time.Now)}, client: &client{}, model: &model{}, blobs: &blobs{},
-		box: &toolbox{tools: tools}, observer: &observer{},
+		box: &toolbox{tools: tools}, observer: &observer{}, told: &told{},
 		agents: &agents{agent: domain.Agent{
 			Alias: "default", Enabled: true, Model: domain.ModelRef{Provider: "test", Model: "one"}, Workspace: "/agent",
 			Policy: domain.Policy{Level: domain.LevelSupervised}, MaxTurnRequests: 10,
@@ -57,11 +58,12 @@ func newWorld(t *testing.T, tools ...ports.Tool) *world {
 	w.sessions = sessions.New(sessions.Params{
 		Config:   sessions.Config{MaxSessions: 10, QueueLimit: 2, IdleTimeout: time.Hour},
 		Sessions: w.store, Journal: w.store, Leases: w.store, Durable: func() bool { return true },
-		Agents: w.agents, Models: w.models, Roots: roots{}, Blobs: w.blobs, Tools: []ports.ToolSource{w.box},
+		Agents: w.agents, Models: w.models, Roots: roots{}, Blobs: w.blobs, Tools: []ports.ToolSource{w.box}, Sandbox: w.told,
 		Observer: w.observer, Clock: time.Now, IDs: ids,
 	})
 	w.engine = turns.New(turns.Params{
 		Sessions: w.sessions, Permissions: permissions.New(w.observer, time.Now, askLimit), Models: w.models, Blobs: w.blobs,
+		Instructions: w.told, Sandbox: w.told,
 		Observer: w.observer, Clock: time.Now, IDs: ids,
 	})
 	opened, err := w.sessions.New(t.Context(), w.client, domain.NewSession{Dirs: domain.Directories{Cwd: "/project"}})

@@ -1,0 +1,21 @@
+package bootstrap
+
+import (
+	"context"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// noCommands is the sandbox of a version that runs no commands.
+type noCommands struct{}
+
+// Posture says that nothing is confined because nothing is run.
+func (noCommands) Posture(context.Context, string) domain.Posture { return domain.Posture{} }
+
+// noInstructions reads no files.
+type noInstructions struct{}
+
+// Read returns nothing.
+func (noInstructions) Read(context.Context, domain.Session, domain.Agent) []domain.Instruction {
+	return nil
+}
