@@ -17,6 +17,8 @@
 //	Files       fs                      porttest.Files       jsonrpc/acp1
 //	Agents      services/sessions       porttest.Agents      bootstrap
 //	Observer    services                porttest.Observer    observe
+//	Sandbox     services/turns          porttest.Sandbox     exec
+//	Instructions services/turns         porttest.Instructions fs
 //
 // Every method takes a context unless it only reports a fact. Optional
 // abilities are (X, bool) results, not type assertions. Streams are iterators:
