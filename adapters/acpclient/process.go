@@ -40,6 +40,7 @@ func Spawn(cmd Command) (*Child, error) {
 	c := exec.Command(cmd.Path, cmd.Args...)
 	c.Env, c.Dir, c.Stderr = cmd.Env, cmd.Dir, cmd.Stderr
 	c.WaitDelay = exitWait
+	apart(c)
 	stdin, err := c.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)

@@ -29,7 +29,7 @@ const closeLimit = 200 * time.Millisecond
 // Config is what a Logger is built from.
 type Config struct {
 	Out     io.Writer       // where lines go, usually stderr
-	Level   string          // trace, debug, info, warn, error
+	Level   string          // trace, debug, info, warn, error, off
 	JSON    bool            // else for people
 	Color   bool            // for people on a terminal
 	Secrets func() []string // values to mask; may be nil; asked once, at the first line
@@ -47,8 +47,11 @@ var _ ports.Observer = (*Logger)(nil)
 // New returns a logger. It fails when the level is none.
 func New(c Config) (*Logger, error) {
 	level, err := zerolog.ParseLevel(c.Level)
-	if err != nil {
-		return nil, fmt.Errorf("log level %q is none of trace, debug, info, warn, error", c.Level)
+	switch {
+	case c.Level == "off":
+		level = zerolog.Disabled
+	case err != nil:
+		return nil, fmt.Errorf("log level %q is none of trace, debug, info, warn, error, off", c.Level)
 	}
 	l := &Logger{}
 	var out io.Writer = &masker{out: c.Out, secrets: c.Secrets}

@@ -62,6 +62,6 @@ output, the log on standard error. It ends with code 0 when its input ends.`,
 	f.IntVar(&maxSessions, "max-sessions", 0, "active sessions (acp.max_sessions)")
 	f.IntVar(&timeout, "session-timeout", 0, "seconds after which an idle session leaves memory (acp.session_timeout_secs)")
 	f.StringVar(&dialect, "dialect", "", "auto, acp or zeroclaw (acp.dialect)")
-	f.StringVar(&level, "log-level", "", "trace, debug, info, warn or error (log.level)")
+	f.StringVar(&level, "log-level", "", "trace, debug, info, warn, error or off (log.level)")
 	return cmd
 }

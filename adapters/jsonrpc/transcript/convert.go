@@ -14,8 +14,8 @@ import (
 // expects the same of the agent. Ids become labels. What the agent made up and
 // the client says back (session, tool call, message and terminal ids) becomes
 // variables. Ambient updates are left out, chunks of text are put together,
-// and of the answers to initialize and session/new only what other agents
-// would answer too is kept: edit the rest to taste.
+// and of answers only what other agents would answer too is kept, none of the
+// "_meta" in results: edit the rest to taste.
 func FromFrames(frames []Frame) *Script {
 	c := converter{client: firstClient, now: map[string]*recorded{}, made: map[string]string{}, names: map[string]int{}}
 	for i := range frames {
@@ -209,6 +209,12 @@ func essential(method string, result json.RawMessage) json.RawMessage {
 	for name, v := range jsonrpc.Members(result) {
 		if name == keep {
 			return append(append(append(json.RawMessage(`{"`), name...), `":`...), append(bytes.Clone(v), '}')...)
+		}
+	}
+	if v, err := decode(result); err == nil {
+		if object, ok := v.(map[string]any); ok && object["_meta"] != nil {
+			delete(object, "_meta")
+			return encode(object)
 		}
 	}
 	return result

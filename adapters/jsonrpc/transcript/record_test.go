@@ -176,6 +176,10 @@ func TestFromFrames_Oddities(t *testing.T) {
 			line('>', `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":2}}`),
 			line('<', `{"jsonrpc":"2.0","id":2,"result":{"x":"*"}}`), line('<', `{"jsonrpc":"2.0","id":1,"result":{}}`),
 		}, "> a @r\n> b @r2\n>! $/cancel_request {\"requestId\":\"$@r2\"}\n< @r2 {\"x\":\"=*\"}\n< @r {}\n"},
+		{"an answer with an agent's own additions", []Frame{
+			line('>', `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{}}`),
+			line('<', `{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn","_meta":{"x":{"turnId":"t"}}}}`),
+		}, "> session/prompt @p {}\n< @p {\"stopReason\":\"end_turn\"}\n"},
 		{"two clients", []Frame{line('>', `{"jsonrpc":"2.0","id":1,"method":"a"}`), {noon, '>', "b", []byte(`{"jsonrpc":"2.0","id":1,"method":"a"}`)},
 			{noon, '<', "b", []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`)}},
 			"> a @r\nclient b\n> a\n< {}\n"},
