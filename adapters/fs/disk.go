@@ -34,6 +34,10 @@ type Policy struct {
 	// Forbidden adds to the forbidden paths: absolute, or below "~". "!path"
 	// removes a default one, never the configuration or data directory.
 	Forbidden []string
+	// ReadRoots are directories that the tools may read and never change, such
+	// as those of skills: absolute, or below "~". One that lies in a root is
+	// that root's.
+	ReadRoots []string
 }
 
 // Validate reports the first entry that is not absolute and not below "~".
@@ -50,7 +54,8 @@ func (p Policy) Validate() error {
 }
 
 func (p Policy) equal(o Policy) bool {
-	return p.Level == o.Level && slices.Equal(p.AllowedRoots, o.AllowedRoots) && slices.Equal(p.Forbidden, o.Forbidden)
+	return p.Level == o.Level && slices.Equal(p.AllowedRoots, o.AllowedRoots) &&
+		slices.Equal(p.Forbidden, o.Forbidden) && slices.Equal(p.ReadRoots, o.ReadRoots)
 }
 
 // key tells policies apart as far as a guard is concerned.

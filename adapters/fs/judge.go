@@ -209,7 +209,7 @@ func (d *Disk) WritableRoots(s domain.Session) []string {
 	defer sp.drop()
 	var list []string
 	for i := range sp.roots {
-		if r := &sp.roots[i]; r.h != nil && r.ban == "" {
+		if r := &sp.roots[i]; r.h != nil && r.ban == "" && !r.readOnly {
 			list = append(list, r.path)
 		}
 	}

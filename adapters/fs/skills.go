@@ -123,7 +123,7 @@ func (l *skillList) tell(r *reader, kind domain.InstructionKind) {
 	}
 	if n < len(l.list) {
 		dir := filepath.Dir(filepath.Dir(l.list[n].path))
-		r.tell(domain.Instruction{Kind: kind, Path: dir, Name: "more", Text: plural(len(l.list)-n, "more skill")+"; list_directory shows them."})
+		r.tell(domain.Instruction{Kind: kind, Path: dir, Name: "more", Text: plural(len(l.list)-n, "more skill") + "; list_directory shows them."})
 	}
 	for _, note := range l.notes {
 		note.Kind = kind

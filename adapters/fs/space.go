@@ -16,6 +16,8 @@ type root struct {
 	// editor is set when the client may hold files of it in its buffers: it
 	// named the directory itself.
 	editor bool
+	// readOnly is set when the tools may read below it and change nothing.
+	readOnly bool
 	// ban is the forbidden path the root lies in, "" as it should be. A
 	// configured root may have become one.
 	ban string
@@ -50,6 +52,11 @@ func (d *Disk) newSpace(s domain.Session, pol Policy) *space {
 			sp.roots = append(sp.roots, root{path: path, given: path})
 		}
 	}
+	for _, path := range pol.ReadRoots {
+		if path = canonical(homePath(path, d.conf.Home)); path != "" && !sp.covers(path) {
+			sp.roots = append(sp.roots, root{path: path, given: path, readOnly: true})
+		}
+	}
 	for i := range sp.roots {
 		r := &sp.roots[i]
 		if r.h, r.err = d.acquire(r.path); r.err == nil {
@@ -67,6 +74,11 @@ func displayable(given string) bool {
 
 func (sp *space) has(path string) bool {
 	return slices.ContainsFunc(sp.roots, func(r root) bool { return r.path == path })
+}
+
+// covers reports whether a canonical path is a root or lies in one.
+func (sp *space) covers(path string) bool {
+	return slices.ContainsFunc(sp.roots, func(r root) bool { _, in := below(r.path, path); return in })
 }
 
 // share adds a share; it reports false when the space is closed already.

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	iofs "io/fs"
@@ -69,6 +70,10 @@ func (t *target) access(tool string, class domain.AccessClass, level domain.Leve
 		}
 		if t.root != nil {
 			a.Scope = t.root.path
+			if t.root.readOnly {
+				a.Protected = true
+				a.Forbidden = cmp.Or(a.Forbidden, t.show+" belongs to the agent's skills, which tools may read and not change")
+			}
 		}
 	}
 	return a
