@@ -2,6 +2,7 @@ package offline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -107,7 +108,8 @@ func (g grammar) program(text string, tools toolbox, before []domain.ModelMessag
 
 // split cuts a message into requests: "A then B", or one a line. A piece that
 // is no request belongs to the one before it, as in "write note: first this
-// then that". Quotes keep their content together.
+// then that", and so does what follows "if A; then" in a command. Quotes keep their content
+// together.
 func (g grammar) split(text string) []string {
 	var parts []string
 	var seps []string
@@ -135,7 +137,7 @@ func (g grammar) split(text string) []string {
 	parts = append(parts, text[start:])
 	out := parts[:1]
 	for i, part := range parts[1:] {
-		if g.find(part) != nil {
+		if g.find(part) != nil && !g.condition(out[len(out)-1]) {
 			last := strings.TrimRight(out[len(out)-1], " \t\r\n,;")
 			if cutAnd, ok := strings.CutSuffix(last, " and"); ok {
 				last = strings.TrimRight(cutAnd, " ,;")
@@ -157,6 +159,17 @@ func (g grammar) find(part string) *request {
 		}
 	}
 	return nil
+}
+
+// condition reports whether a part is a command whose last word so far is a
+// condition of the shell's, which a "then" belongs to.
+func (g grammar) condition(part string) bool {
+	r := g.find(part)
+	if r == nil || r.tool != "shell" || !strings.HasSuffix(part, ";") {
+		return false
+	}
+	words := strings.Fields(part)
+	return slices.Contains(words, "if") || slices.Contains(words, "elif")
 }
 
 // understand turns one part of a message into actions.

@@ -37,8 +37,8 @@ func typed(prompt string) string {
 	return strings.TrimSpace(strings.Join(out, "\n\n"))
 }
 
-// attached returns the path of a file that a paragraph stands for, "" when it
-// is ordinary text.
+// attached returns the path of a file, or the address of a page, that a
+// paragraph stands for; "" when it is ordinary text.
 func attached(p string) string {
 	uri := ""
 	switch {
@@ -53,7 +53,12 @@ func attached(p string) string {
 		uri, _, _ = strings.Cut(strings.TrimPrefix(p, `<resource uri="`), `"`)
 	}
 	u, err := url.Parse(uri)
-	if err != nil || u.Scheme != "file" {
+	switch {
+	case err != nil:
+		return ""
+	case u.Scheme == "http" || u.Scheme == "https":
+		return uri
+	case u.Scheme != "file":
 		return ""
 	}
 	return filepath.FromSlash(u.Path)
@@ -109,6 +114,10 @@ func report(a action, outputs []domain.ToolOutput) string {
 	var parts []string
 	for _, o := range outputs {
 		switch {
+		case refused(o) != "":
+			parts = append(parts, "That was not allowed: "+refused(o))
+		case o.Failed && a.failure != nil:
+			parts = append(parts, a.failure(o))
 		case o.Failed:
 			parts = append(parts, "That did not work: "+shorten(o.Text, 500))
 		case a.report != nil:
@@ -118,6 +127,19 @@ func report(a action, outputs []domain.ToolOutput) string {
 		}
 	}
 	return join(parts)
+}
+
+// refused returns why a call was not allowed to run, "" when it was. What the
+// host says to a model that might try it another way is left out.
+func refused(o domain.ToolOutput) string {
+	why, ok := strings.CutPrefix(o.Text, "Not allowed: ")
+	if !ok || !o.Failed {
+		return ""
+	}
+	if before, _, found := strings.Cut(why, ". Do not "); found {
+		why = before + "."
+	}
+	return shorten(why, 500)
 }
 
 func silentReport(domain.ToolOutput) string { return "" }

@@ -35,11 +35,18 @@ const (
 	contents  names = "content text contents"
 	edits     names = "edits"
 	patterns  names = "pattern query regex text"
+	globs     names = "glob include"
 	commands  names = "command cmd"
+	times     names = "timeout_secs timeout"
+	asides    names = "background run_in_background"
+	networks  names = "network"
+	jobs      names = "job id job_id"
 	questions names = "question prompt message"
-	choices   names = "choices options"
-	froms     names = "from source source_path old_path path"
-	tos       names = "to destination destination_path new_path"
+	choices   names = "options choices"
+	messages  names = "message summary reason text question"
+	froms     names = "source from source_path old_path path"
+	tos       names = "destination to destination_path new_path"
+	addresses names = "url uri"
 	offsets   names = "offset line start_line"
 	limits    names = "limit lines count"
 	entries   names = "entries plan"
@@ -72,4 +79,15 @@ func (t toolbox) call(tool string, values ...role) *domain.ModelCall {
 		data = []byte("{}") // texts, numbers and lists of them always marshal
 	}
 	return &domain.ModelCall{Name: tool, Args: data}
+}
+
+// takes reports whether a tool has an argument of one of these names.
+func (t toolbox) takes(tool string, n names) bool {
+	var schema struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(t[tool].Schema, &schema) != nil {
+		return false
+	}
+	return slices.ContainsFunc(fields(string(n)), func(name string) bool { return schema.Properties[name] != nil })
 }

@@ -1,0 +1,59 @@
+package offline
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// ask puts a question to the user, with the choices Yes and No unless others
+// are named.
+func ask(m []string, tools toolbox) action {
+	question, options := bare(m[1]), []string{"Yes", "No"}
+	if m[2] != "" {
+		if options = alternatives(m[2]); len(options) < 2 {
+			return action{say: "A question needs two choices or more: `ask Which colour? choices red, green or blue`."}
+		}
+	}
+	return action{
+		say:  "I have a question.",
+		call: tools.call("ask_user", role{questions, question}, role{choices, options}),
+		report: func(o domain.ToolOutput) string {
+			return "You answered: " + shorten(o.Text, 200)
+		},
+	}
+}
+
+// alternatives cuts "A, B or C" into its parts, each once.
+func alternatives(s string) []string {
+	s = strings.TrimRight(strings.TrimSpace(s), ".?!")
+	var out []string
+	seen := make(map[string]bool)
+	for _, part := range strings.Split(strings.ReplaceAll(s, " or ", ","), ",") {
+		if part = bare(part); part != "" && !seen[part] {
+			seen[part] = true
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+func escalate(m []string, tools toolbox) action {
+	return action{
+		say:  "I will call for a human.",
+		call: tools.call("escalate_to_human", role{messages, bare(m[1])}), report: firstLine,
+	}
+}
+
+// fetch reads a page; an address without a scheme is taken for https.
+func fetch(m []string, tools toolbox) action {
+	address := strings.TrimRight(bare(strings.TrimRight(m[1]+m[2], ".,!?")), ".,!?")
+	if !strings.Contains(address, "://") {
+		address = "https://" + address
+	}
+	return action{
+		say:  fmt.Sprintf("I will fetch %s; you may be asked first.", code(address)),
+		call: tools.call("web_fetch", role{addresses, address}),
+	}
+}
