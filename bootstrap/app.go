@@ -76,7 +76,7 @@ func New(cfg *Config, opts ...Option) (*App, error) {
 			given(o.roots, func(d *fs.Disk) ports.Roots { return fs.NewRoots(d) }),
 			given(o.blobs, func(d *fs.Disk) ports.Blobs { return fs.NewBlobs(d) }),
 			given(o.sandbox, func() ports.Sandbox { return noCommands{} }),
-			given(o.notes, func() ports.Instructions { return noInstructions{} }),
+			given(o.notes, func(d *fs.Disk) ports.Instructions { return fs.NewInstructions(d) }),
 			newTools,
 			newPermissions,
 			newSessions,

@@ -11,11 +11,3 @@ type noCommands struct{}
 
 // Posture says that nothing is confined because nothing is run.
 func (noCommands) Posture(context.Context, string) domain.Posture { return domain.Posture{} }
-
-// noInstructions reads no files.
-type noInstructions struct{}
-
-// Read returns nothing.
-func (noInstructions) Read(context.Context, domain.Session, domain.Agent) []domain.Instruction {
-	return nil
-}
