@@ -19,12 +19,13 @@ type view struct {
 	color bool
 
 	mu    sync.Mutex
-	open  string            // what the current line belongs to: "", "text", "thought"
-	title map[string]string // by tool call
+	open  string              // what the current line belongs to: "", "text", "thought"
+	title map[string]string   // by tool call
+	live  map[string][]string // by tool call: the lines shown while it runs
 }
 
 func newView(out io.Writer) *view {
-	v := &view{out: out, title: map[string]string{}}
+	v := &view{out: out, title: map[string]string{}, live: map[string][]string{}}
 	if f, ok := out.(*os.File); ok && os.Getenv("NO_COLOR") == "" {
 		v.color = term.IsTerminal(int(f.Fd()))
 	}
@@ -134,13 +135,68 @@ func (v *view) changed(u acpclient.Update) {
 	case "failed":
 		v.line(red, "✗ %s", title)
 	default:
+		v.running(u)
 		return
 	}
+	shown := v.live[u.ToolCallID]
+	delete(v.live, u.ToolCallID)
 	for _, c := range u.Content {
 		if c.Type == "content" {
-			v.excerpt(c.Text())
+			v.lines(news(shown, outputLines(c.Text())))
 		}
 	}
+}
+
+// running shows what a call has put out since it was last told of. The last
+// line may still grow and is left for the next time.
+func (v *view) running(u acpclient.Update) {
+	for _, c := range u.Content {
+		if c.Type != "content" {
+			continue
+		}
+		lines := outputLines(c.Text())
+		if len(lines) > 0 && !strings.HasSuffix(c.Text(), "\n") && !strings.HasSuffix(c.Text(), "```") {
+			lines = lines[:len(lines)-1]
+		}
+		for _, l := range news(v.live[u.ToolCallID], lines) {
+			v.line(dim, "  %s", l)
+		}
+		v.live[u.ToolCallID] = lines
+	}
+}
+
+// outputLines are the lines of an output without the fence around it.
+func outputLines(text string) []string {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if n := len(lines); n > 1 && strings.HasPrefix(lines[0], "```") && strings.HasPrefix(lines[n-1], "```") {
+		return lines[1 : n-1]
+	}
+	return lines
+}
+
+// news are the lines of an output that were not among those shown before.
+// An output that is long loses its beginning; then what followed the last
+// shown line is new.
+func news(shown, lines []string) []string {
+	if len(shown) == 0 {
+		return lines
+	}
+	n := 0
+	for n < len(shown) && n < len(lines) && shown[n] == lines[n] {
+		n++
+	}
+	if n == len(shown) {
+		return lines[n:]
+	}
+	for i := len(lines) - 1; i >= 0; i-- {
+		if lines[i] == shown[len(shown)-1] {
+			return lines[i+1:]
+		}
+	}
+	return lines
 }
 
 // contents shows diffs and text of a tool call.
@@ -159,7 +215,10 @@ func (v *view) contents(items []acpclient.ToolContent) {
 const excerptLines = 8
 
 func (v *view) excerpt(text string) {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	v.lines(strings.Split(strings.TrimRight(text, "\n"), "\n"))
+}
+
+func (v *view) lines(lines []string) {
 	for i, l := range lines {
 		if i == excerptLines {
 			rest := "1 more line"
