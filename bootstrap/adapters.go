@@ -156,12 +156,32 @@ func providerConfig(p config.Provider, obs ports.Observer) llm.ProviderConfig {
 			InputPrice: m.InputPrice, OutputPrice: m.OutputPrice,
 		}
 	}
+	out.KeyHint = keyHint(p)
+	return out
+}
+
+// keyHint tells a person where to put a missing key: to where the setting
+// refers, if it does. It names the reference and never a value.
+func keyHint(p config.Provider) string {
+	setting := "providers." + p.Name + ".api_key"
+	usual := ""
 	for _, t := range config.ProviderTypes() {
-		if t.Name == p.Type && t.KeyEnv != "" {
-			out.KeyHint = "set " + t.KeyEnv + " or providers." + p.Name + ".api_key"
+		if t.Name == p.Type {
+			usual = t.KeyEnv
 		}
 	}
-	return out
+	kind, name, _ := strings.Cut(p.APIKey.Ref(), ":")
+	switch {
+	case kind == "env" && name != usual:
+		return "set the environment variable " + name + " where berth is started; " + setting + " refers to it"
+	case kind == "file":
+		return "put the key into the file " + name + "; " + setting + " refers to it"
+	case kind == "keyring":
+		return "put the key into the keyring as " + name + "; " + setting + " refers to it"
+	case usual != "":
+		return "set " + usual + " or " + setting
+	}
+	return "" // the adapter names the setting
 }
 
 // newStore opens the configured store behind the start, or before it when the
@@ -171,9 +191,8 @@ func newStore(lc fx.Lifecycle, cfg *Config, obs ports.Observer, clock ports.Cloc
 		return memory.New(clock), nil
 	}
 	open := func() (ports.Store, error) {
-		if cfg.Store.Driver != "sqlite" {
-			return nil, domain.Errorf(domain.StoreUnavailable,
-				"store.driver %q is not available in this version; use sqlite or memory", cfg.Store.Driver)
+		if why := noSuchStore(cfg.Store.Driver); why != "" {
+			return nil, domain.Errorf(domain.StoreUnavailable, "%s", why)
 		}
 		if err := cfg.PrepareDataDir(); err != nil {
 			return nil, domain.WrapError(domain.StoreUnavailable, err, err.Error())
@@ -209,14 +228,25 @@ func newDisk(cfg *Config) (*fs.Disk, error) {
 		here = string(filepath.Separator)
 	}
 	home, _ := os.UserHomeDir()
+	// LoadConfig makes every path absolute; a Config that an embedder filled
+	// may hold a rule that would never match.
+	for _, name := range slices.Sorted(maps.Keys(cfg.Profiles)) {
+		if err := pathPolicy(cfg.Profiles[name]).Validate(); err != nil {
+			return nil, domain.WrapError(domain.InvalidArgument, err, "profiles."+name+": "+err.Error())
+		}
+	}
 	return fs.New(fs.Config{
 		ConfigDir: cfg.ConfigDir, DataDir: cfg.DataDir, ProcessDir: here, Home: home,
 		MaxPromptBlobs: cfg.ACP.MaxPromptBlobBytes,
 		PolicyFor: func(agent string) fs.Policy {
-			p := cfg.Profiles[cfg.Agents[agent].Profile]
-			return fs.Policy{Level: p.Level, AllowedRoots: p.AllowedRoots, Forbidden: p.ForbiddenPaths}
+			return pathPolicy(cfg.Profiles[cfg.Agents[agent].Profile])
 		},
 	}), nil
+}
+
+// pathPolicy is what a profile says about paths.
+func pathPolicy(p ProfileConfig) fs.Policy {
+	return fs.Policy{Level: p.Level, AllowedRoots: p.AllowedRoots, Forbidden: p.ForbiddenPaths}
 }
 
 func newTools(o *options, d *fs.Disk) []ports.ToolSource {

@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/fx/fxtest"
+
 	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/adapters/memory"
 	"github.com/berth-dev/berth/core/domain"
@@ -77,10 +79,102 @@ func TestNew_SaysWhatHasNoEffect(t *testing.T) {
 	if err := app.Stop(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"shell(git push)", "mcp_servers.notes"} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log does not name %s:\n%s", want, log.String())
-		}
+	if !strings.Contains(log.String(), "mcp_servers.notes") {
+		t.Errorf("the log does not name the server:\n%s", log.String())
+	}
+	if strings.Contains(log.String(), "git push") {
+		t.Errorf("a rule about commands has an effect, and the log says otherwise:\n%s", log.String())
+	}
+}
+
+func TestConfigValidate_WarnsOfWhatHasNoEffect(t *testing.T) {
+	for _, tt := range []struct{ name, doc, want string }{
+		{"the store", "[store]\ndriver = \"postgres\"\ndsn = \"postgres://h/d\"\n", `store.driver: "postgres" is not available in this version; use sqlite or memory; sessions will not be saved`},
+		{"the store, required", "[store]\ndriver = \"postgres\"\ndsn = \"postgres://h/d\"\nrequired = true\n", "berth will not start"},
+		{"a store that is there", "[store]\ndriver = \"memory\"\n", ""},
+		{"a server", "[mcp_servers.notes]\ncommand = \"notes\"\n", "mcp_servers.notes: "},
+		{"a server that is off", "[mcp_servers.notes]\ncommand = \"notes\"\nenabled = false\n", ""},
+		{"a limit of costs", "[agents.a]\nmax_cost_per_day = 2\n", "agents.a.max_cost_per_day: "},
+		{"and per session", "[agents.a]\nmax_cost_per_session = 2\n", "agents.a.max_cost_per_session: "},
+		{"a thought level", "[agents.a]\nthought_level = \"low\"\n", "agents.a.thought_level: "},
+		{"a fallback", "[providers.ollama]\nfallback = [\"offline/offline\"]\n", "providers.ollama.fallback: "},
+		{"the second protocol", "[acp]\nexperimental_v2 = true\n", "acp.experimental_v2: "},
+		{"the gateway", "[gateway]\nlisten = \"127.0.0.1:1\"\n", "gateway: "},
+		{"the bridge", "[bridge]\nurl = \"ws://h\"\n", "bridge: "},
+		{"a rule about commands", "[profiles.default]\ndeny = [\"shell(git push)\"]\n", ""},
+		{"defaults", "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeFile(t, filepath.Join(dir, "config.toml"), tt.doc)
+			var out bytes.Buffer
+			if err := ConfigValidate(&out, LoadOptions{ConfigDir: dir, Home: dir}, false); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasSuffix(out.String(), " is valid\n") {
+				t.Errorf("the verdict is missing:\n%s", out.String())
+			}
+			warned := strings.HasPrefix(out.String(), "warning: ")
+			if warned != (tt.want != "") || !strings.Contains(out.String(), tt.want) {
+				t.Errorf("want a warning with %q, got\n%s", tt.want, out.String())
+			}
+		})
+	}
+}
+
+// Paths of the file are absolute when they arrive; an embedder's may not be,
+// and a relative root would never match anything.
+func TestNew_RelativePathsOfProfiles(t *testing.T) {
+	cfg := load(t, "[profiles.default]\nallowed_roots = [\"shared\"]\n")
+	if got, want := cfg.Profiles["default"].AllowedRoots[0], filepath.Join(cfg.ConfigDir, "shared"); got != want {
+		t.Errorf("the file's root became %s, want %s", got, want)
+	}
+	cfg = load(t, "[profiles.open]\n")
+	for name, p := range map[string]ProfileConfig{
+		"root":   {AllowedRoots: []string{"shared"}},
+		"ban":    {ForbiddenPaths: []string{"shared"}},
+		"lifted": {ForbiddenPaths: []string{"!shared"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg.Profiles["open"] = p
+			app, err := New(cfg, WithLog(&safeBuffer{}), WithStore(memory.New(time.Now)))
+			if err == nil {
+				_ = app.Stop(context.Background())
+				t.Fatal("it was taken")
+			}
+			if !strings.Contains(err.Error(), "profiles.open") || !strings.Contains(err.Error(), "shared") {
+				t.Errorf("err = %v, want one that names the profile and the path", err)
+			}
+		})
+	}
+}
+
+// A missing key is asked for where the person put the reference to it, by
+// name and never by value.
+func TestKeyHint(t *testing.T) {
+	const head = "[providers.local]\ntype = \"openai-compatible\"\nbase_url = \"http://127.0.0.1:9/v1\"\n"
+	for _, tt := range []struct{ name, doc, provider, want string }{
+		{"a variable", head + "api_key = \"env:LOCAL_KEY\"\n", "local", "set the environment variable LOCAL_KEY where berth is started; providers.local.api_key refers to it"},
+		{"a file", head + "api_key = \"file:~/missing\"\n", "local", "put the key into the file ~/missing; providers.local.api_key refers to it"},
+		{"a keyring", head + "api_key = \"keyring:mine\"\n", "local", "put the key into the keyring as mine; providers.local.api_key refers to it"},
+		{"a variable in place of the usual", "[providers.openai]\napi_key = \"env:WORK_KEY\"\n", "openai", "set the environment variable WORK_KEY"},
+		{"the usual variable", "[providers.openai]\napi_key = \"env:OPENAI_API_KEY\"\n", "openai", "set OPENAI_API_KEY or providers.openai.api_key"},
+		{"nothing", "[providers.openai]\n", "openai", "set OPENAI_API_KEY or providers.openai.api_key"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			models, err := newModels(fxtest.NewLifecycle(t), load(t, tt.doc), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = models.Open(t.Context(), domain.ModelRef{Provider: tt.provider, Model: "m"})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("err = %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+	written := load(t, head+"api_key = \"sk-canary\"\n").Providers["local"]
+	if hint := keyHint(written); strings.Contains(hint, "canary") {
+		t.Errorf("the hint holds the key: %s", hint)
 	}
 }
 

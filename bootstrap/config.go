@@ -78,15 +78,25 @@ func ConfigGet(w io.Writer, o LoadOptions, path string, asJSON bool) error {
 }
 
 // ConfigValidate loads the configuration and writes warnings and the verdict.
+// Settings that have no effect in this version are among the warnings.
 func ConfigValidate(w io.Writer, o LoadOptions, asJSON bool) error {
-	return config.Validate(w, o, asJSON)
+	return config.Validate(w, o, asJSON, withoutEffect)
 }
 
-// ConfigSet changes one setting of the file, keeping comments and order, and
-// returns the file's path. Nothing is written unless the outcome is valid.
-func ConfigSet(o LoadOptions, path, value string) (file string, err error) {
-	return config.Set(o, path, value)
+// ConfigChange is a setting for ConfigSet to write: its dotted path, and its
+// value as text.
+type ConfigChange = config.Change
+
+// ConfigSet changes settings of the file, keeping comments and order, and
+// returns the file's path. The outcome is judged with all changes made, and
+// nothing is written unless it is valid.
+func ConfigSet(o LoadOptions, changes ...ConfigChange) (file string, err error) {
+	return config.Set(o, changes...)
 }
+
+// ConfigSpelledOut reports whether value would be a secret itself in the
+// setting at a dotted path, and no reference to one.
+func ConfigSpelledOut(path, value string) bool { return config.SpelledOut(path, value) }
 
 // ConfigSchema writes the JSON schema of the file.
 func ConfigSchema(w io.Writer) error { return config.Schema(w) }

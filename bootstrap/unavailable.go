@@ -8,24 +8,75 @@ import (
 )
 
 // unavailable returns a sentence for each setting that is valid and has no
-// effect in this version, so that nothing is dropped in silence.
+// effect in this version, so that nothing is dropped in silence. What a start
+// tells by itself is not among them; see withoutEffect.
 func unavailable(cfg *Config) []string {
 	var notes []string
-	for _, name := range slices.Sorted(maps.Keys(cfg.Profiles)) {
-		p := cfg.Profiles[name]
-		for key, rules := range map[string][]RuleConfig{"deny": p.Deny, "always_ask": p.AlwaysAsk, "auto_approve": p.AutoApprove} {
-			for _, r := range rules {
-				if strings.Contains(r.Rule, "(") {
-					notes = append(notes, fmt.Sprintf("profiles.%s.%s: the rule %q has a pattern; patterns are about commands, which this version cannot run", name, key, r.Rule))
-				}
-			}
-		}
+	say := func(setting, format string, args ...any) {
+		notes = append(notes, setting+": "+fmt.Sprintf(format, args...))
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.MCPServers)) {
 		if cfg.MCPServers[name].Enabled {
-			notes = append(notes, fmt.Sprintf("mcp_servers.%s: MCP servers cannot be used in this version; its tools are off", name))
+			say("mcp_servers."+name, "MCP servers cannot be used in this version; its tools are off")
+		}
+	}
+	for _, alias := range slices.Sorted(maps.Keys(cfg.Agents)) {
+		a := cfg.Agents[alias]
+		if a.MaxCostPerSession > 0 {
+			say("agents."+alias+".max_cost_per_session", "costs are not limited in this version; max_turn_requests is")
+		}
+		if a.MaxCostPerDay > 0 {
+			say("agents."+alias+".max_cost_per_day", "costs are not limited in this version; max_turn_requests is")
+		}
+		if a.ThoughtLevel != "" {
+			say("agents."+alias+".thought_level", "it is left to the model in this version")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Providers)) {
+		if len(cfg.Providers[name].Fallback) > 0 {
+			say("providers."+name+".fallback", "no other model is asked in this version")
+		}
+	}
+	if cfg.ACP.ExperimentalV2 {
+		say("acp.experimental_v2", "this version speaks version 1 of the protocol only")
+	}
+	for table, lacks := range map[string]string{
+		"gateway": "no network address is served in this version", "bridge": "there is no bridge in this version",
+	} {
+		if setIn(cfg, table) {
+			say(table, "%s; its settings do nothing", lacks)
 		}
 	}
 	slices.Sort(notes)
 	return notes
+}
+
+// setIn reports whether a setting of a table was given by anyone.
+func setIn(cfg *Config, table string) bool {
+	return slices.ContainsFunc(cfg.Settings(), func(s ConfigSetting) bool {
+		return strings.HasPrefix(s.Key, table+".") && s.Origin != "default"
+	})
+}
+
+// withoutEffect returns what "config validate" says of a configuration: that
+// of unavailable, and what a start would only tell when it is too late.
+func withoutEffect(cfg *Config) []string {
+	notes := unavailable(cfg)
+	if why := noSuchStore(cfg.Store.Driver); why != "" {
+		effect := "sessions will not be saved"
+		if cfg.Store.Required {
+			effect = "berth will not start, for store.required is set"
+		}
+		notes = append(notes, why+"; "+effect)
+	}
+	return notes
+}
+
+// noSuchStore says that a store cannot be had in this version, or "".
+func noSuchStore(driver string) string {
+	switch driver {
+	case "sqlite", "memory":
+		return ""
+	}
+	return fmt.Sprintf("store.driver: %q is not available in this version; use sqlite or memory", driver)
 }

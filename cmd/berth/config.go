@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/bootstrap"
@@ -17,6 +15,7 @@ func newConfig(c *common) *cobra.Command {
 		Example: `  berth config list
   berth config get acp.max_sessions
   berth config set acp.max_sessions 20
+  berth config set providers.local.api_key -
   berth config validate`,
 		Args: subcommandsOnly,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -44,23 +43,12 @@ func newConfig(c *common) *cobra.Command {
 				return failed(bootstrap.ConfigGet(cmd.OutOrStdout(), c.options(nil), args[0], asJSON))
 			},
 		},
-		&cobra.Command{
-			Use: "set PATH VALUE", Short: "Change one setting in the file, keeping its comments",
-			Long: `Changes one setting in the file, keeping its comments and order. The file must
-be valid afterwards; what needs several settings at once, such as a new provider,
-is written into the file by hand ("berth config path" says where it is).`,
-			Example: "  berth config set acp.max_sessions 20", Args: wants(2, 2),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				file, err := bootstrap.ConfigSet(c.options(nil), args[0], args[1])
-				if err != nil {
-					return failed(err)
-				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s is set\n", file, args[0])
-				return failed(err)
-			},
-		},
+		newConfigSet(c),
 		&cobra.Command{
 			Use: "validate", Short: "Check the configuration and say what is wrong with it",
+			Long: `Says what is wrong with the configuration, with place and remedy, and ends with
+code 1 if anything is. Warnings are about what is valid and will disappoint:
+settings that do nothing in this version are among them.`,
 			Example: "  berth config validate", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return failed(bootstrap.ConfigValidate(cmd.OutOrStdout(), c.options(nil), asJSON))

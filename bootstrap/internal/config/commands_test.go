@@ -101,16 +101,21 @@ func TestGet(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	good := options(t, "[acp]\ndefault_agent = \"ghost\"\n")
-	got := strings.ReplaceAll(out(t, func(b *bytes.Buffer) error { return Validate(b, good, false) }), good.Home, "~")
+	got := strings.ReplaceAll(out(t, func(b *bytes.Buffer) error { return Validate(b, good, false, nil) }), good.Home, "~")
 	want := "warning: ~/.config/berth/config.toml:2:17: acp.default_agent: there is no agent \"ghost\"; allowed: default\n~/.config/berth/config.toml is valid\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := out(t, func(b *bytes.Buffer) error { return Validate(b, options(t, ""), false) }); !strings.Contains(got, "does not exist; the defaults are in use") {
+	note := func(c *Config) []string { return []string{"store.driver: " + c.Store.Driver + " does nothing"} }
+	got = out(t, func(b *bytes.Buffer) error { return Validate(b, options(t, "[acp]\n"), false, note) })
+	if !strings.HasPrefix(got, "warning: store.driver: sqlite does nothing\n") || !strings.HasSuffix(got, " is valid\n") {
+		t.Errorf("with a note of the caller: %s", got)
+	}
+	if got := out(t, func(b *bytes.Buffer) error { return Validate(b, options(t, ""), false, nil) }); !strings.Contains(got, "does not exist; the defaults are in use") {
 		t.Errorf("no file: %s", got)
 	}
 	var b bytes.Buffer
-	err := Validate(&b, options(t, "[acp]\nx = 1\ny = 2\n"), true)
+	err := Validate(&b, options(t, "[acp]\nx = 1\ny = 2\n"), true, nil)
 	var v Validation
 	if jerr := json.Unmarshal(b.Bytes(), &v); err == nil || jerr != nil || v.Valid || len(v.Problems) != 2 {
 		t.Errorf("%v, %v, %+v", err, jerr, v)
@@ -137,7 +142,7 @@ func TestSet(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			// Overrides of this process must not decide what the file may hold.
 			o := options(t, tt.doc, "BERTH_ACP__MAX_SESSIONS=broken")
-			file, err := Set(o, tt.path, tt.value)
+			file, err := Set(o, Change{tt.path, tt.value})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +166,7 @@ func TestSet_Refusals(t *testing.T) {
 		{"bad value", "", "acp.max_sessions", "0", "acp.max_sessions: 0 is out of range; allowed: an integer from 1 to 100000 (default 10)"},
 		{"bad secret is not repeated", "", "providers.openai.api_key", "env:sk-canary", "providers.openai.api_key: does not name a variable after env:; allowed: text in quotes: env:NAME, file:PATH, keyring:NAME, or the secret itself"},
 		{"wildcard", "", "agents.<alias>.title", "x", "agents.<alias>.title: write a name in place of <alias>"},
-		{"outcome not valid", "[store]\n", "store.dsn", "x", "F:2:7: store.dsn: is for the postgres driver; this one is sqlite"},
+		{"outcome not valid", "[store]\n", "store.dsn", "x", "F:2:7: store.dsn: is for the postgres driver; this one is sqlite\nsettings that need each other are set by one command: berth config set PATH VALUE PATH VALUE"},
 		{"file not valid before", "[acp]\nx = 1\n", "acp.max_sessions", "5", "F:2:1: acp.x: unknown key; allowed here: busy, default_agent, dialect, experimental_v2, max_message_bytes, max_prompt_blob_bytes, max_sessions, queue_limit, session_timeout_secs"},
 		{"file is no TOML", "[acp\n", "acp.max_sessions", "5", "F:1:5: expected ']' to close table name"},
 		{"value in the way", "[profiles.p]\nlevel = \"full\"\n", "profiles.p.level.x", "5", `"profiles.p.level.x" names no setting`},
@@ -169,7 +174,7 @@ func TestSet_Refusals(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := options(t, tt.doc)
 			file := filepath.Join(o.Home, ".config/berth/config.toml")
-			_, err := Set(o, tt.path, tt.value)
+			_, err := Set(o, Change{tt.path, tt.value})
 			if err == nil || strings.ReplaceAll(err.Error(), file, "F") != tt.want {
 				t.Errorf("got  %v\nwant %s", err, tt.want)
 			}
@@ -177,6 +182,69 @@ func TestSet_Refusals(t *testing.T) {
 				t.Errorf("the file was changed to\n%s", got)
 			}
 		})
+	}
+}
+
+// TestSet_Several: settings that need each other are judged together and
+// written at once, or not at all.
+func TestSet_Several(t *testing.T) {
+	const local = "[providers.local]\ntype = \"openai-compatible\"\nbase_url = \"http://127.0.0.1:8000/v1\"\n"
+	for _, tt := range []struct {
+		name, doc string
+		changes   []Change
+		want, err string // err: part of the refusal; then the file stays as it is
+	}{
+		{"a new provider, type first", "", []Change{{"providers.local.type", "openai-compatible"}, {"providers.local.base_url", "http://127.0.0.1:8000/v1"}}, local, ""},
+		{"a new provider, address first", "", []Change{{"providers.local.base_url", "http://127.0.0.1:8000/v1"}, {"providers.local.type", "openai-compatible"}},
+			"[providers.local]\nbase_url = \"http://127.0.0.1:8000/v1\"\ntype = \"openai-compatible\"\n", ""},
+		{"and an agent that uses it", "# mine\n", []Change{{"agents.default.model", "local/m"}, {"providers.local.type", "openai-compatible"}, {"providers.local.base_url", "http://127.0.0.1:8000/v1"}},
+			"# mine\n\n[agents.default]\nmodel = \"local/m\"\n\n" + local, ""},
+		{"half of a provider", "", []Change{{"providers.local.base_url", "http://127.0.0.1:8000/v1"}, {"acp.busy", "queue"}}, "",
+			"providers.local.type: is missing; allowed: anthropic, openai, gemini, openrouter, ollama, openai-compatible, openai-responses, azure, bedrock, offline, scripted\nsettings that need each other are set by one command"},
+		{"one bad value", "[acp]\n", []Change{{"acp.busy", "queue"}, {"acp.max_sessions", "0"}}, "", "acp.max_sessions: 0 is out of range"},
+		{"twice the same", "", []Change{{"providers.local.models.a.b.context_window", "1"}, {"providers.local.models.\"a.b\".context_window", "2"}}, "", `providers.local.models."a.b".context_window: is given twice`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := options(t, tt.doc)
+			file := filepath.Join(o.Home, ".config/berth/config.toml")
+			_, err := Set(o, tt.changes...)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("got  %v\nwant %s", err, tt.err)
+				}
+				tt.want = tt.doc
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := os.ReadFile(file); string(got) != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestSpelledOut(t *testing.T) {
+	for _, tt := range []struct {
+		path, value string
+		want        bool
+	}{
+		{"providers.x.api_key", "sk-canary", true},
+		{"providers.x.api_key", "sk-canary\n", true}, // refused, and seen all the same
+		{"providers.x.api_key", "env:X", false},
+		{"providers.x.api_key", "file:~/x", false},
+		{"providers.x.api_key", "keyring:x", false},
+		{"providers.x.api_key", "", false},
+		{"providers.x.headers.X-Key", "sk-canary", true},
+		{"store.dsn", "postgres://me:pw@host/db", true},
+		{"mcp_servers.x.url", "https://host/path?key=1", true},
+		{"mcp_servers.x.url", "https://host", false},
+		{"mcp_servers.x.url", "no address", false},
+		{"acp.busy", "queue", false},
+		{"providers.x.api_keys", "sk-canary", false},
+	} {
+		if got := SpelledOut(tt.path, tt.value); got != tt.want {
+			t.Errorf("%s %q: %v", tt.path, tt.value, got)
+		}
 	}
 }
 
@@ -198,7 +266,7 @@ func TestSet_KeepsLinkAndMode(t *testing.T) {
 	if err := os.Symlink(target, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Set(o, "acp.busy", "queue"); err != nil {
+	if _, err := Set(o, Change{"acp.busy", "queue"}); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Lstat(link)

@@ -120,8 +120,19 @@ A value comes from the first of: flag, environment, file, default. ` + "`berth c
 It is [TOML](https://toml.io). Paths may begin with ` + "`~/`" + `; relative ones are relative to the configuration directory.
 Keys that do not exist, values of another type and values out of range stop the start with file, line, key and what
 is allowed: all of them together, and nothing is replaced by a default in silence. A file that other users may write
-to is refused. ` + "`berth config set PATH VALUE`" + ` changes one value, keeps comments and order, and writes only what is
-valid. ` + "`berth config schema`" + ` prints a JSON schema for editors.
+to is refused. ` + "`berth config schema`" + ` prints a JSON schema for editors.
+
+` + "`berth config set PATH VALUE [PATH VALUE]...`" + ` changes settings, keeps comments and order, and writes only what is
+valid, all of it at once. Settings that need each other are set by one command:
+
+` + "```sh" + `
+berth config set providers.local.type openai-compatible providers.local.base_url http://127.0.0.1:8000/v1
+berth config set providers.local.api_key -   # asks for the value, and does not show it
+` + "```" + `
+
+A value of ` + "`-`" + ` is read from standard input, one line. What is written on the command line itself can be seen by other
+users and stays in the shell's history, so give a secret that way, or as ` + "`env:NAME` or `file:PATH`" + `. Settings that are valid
+and do nothing in this version are warnings of ` + "`berth config validate`" + `.
 
 ` + "```toml" + `
 [providers.local]

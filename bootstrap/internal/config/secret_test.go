@@ -78,8 +78,8 @@ func TestSecret_NeverPrinted(t *testing.T) {
 		"get":           func(b *bytes.Buffer) error { return Get(b, o, "bridge.token", false) },
 		"get JSON":      func(b *bytes.Buffer) error { return Get(b, o, "providers.openai.api_key", true) },
 		"get table":     func(b *bytes.Buffer) error { return Get(b, o, "mcp_servers", false) },
-		"validate":      func(b *bytes.Buffer) error { return Validate(b, o, false) },
-		"validate JSON": func(b *bytes.Buffer) error { return Validate(b, o, true) },
+		"validate":      func(b *bytes.Buffer) error { return Validate(b, o, false, nil) },
+		"validate JSON": func(b *bytes.Buffer) error { return Validate(b, o, true, nil) },
 	} {
 		var b bytes.Buffer
 		if err := run(&b); err != nil {

@@ -11,26 +11,28 @@ import (
 	"github.com/berth-dev/berth/bootstrap/internal/tomltree"
 )
 
-// Set changes one setting of the file and keeps everything else in it as it
-// is: comments, order, line ends. value is text as on a command line. The
-// file is replaced only when the outcome is a valid configuration, and only
-// if nobody changed it meanwhile; a missing file is created for its owner
-// alone. It returns the path of the file.
+// Change is a setting to write: a dotted path and the value as text, as on a
+// command line.
+type Change struct{ Path, Value string }
+
+// edit is a Change that was understood.
+type edit struct {
+	key  *key
+	path []string
+	node *tomltree.Node
+}
+
+// Set makes changes to the file and keeps everything else in it as it is:
+// comments, order, line ends. The changes are judged together, so settings
+// that need each other can be made in any order; either all are written, by
+// one replacement of the file, or none. That happens only when the outcome is
+// a valid configuration, and only if nobody changed the file meanwhile; a
+// missing file is created for its owner alone. It returns the path of the
+// file.
 //
 // The outcome is judged without flags and variables: the file must be valid
 // by itself, whatever overrides this process happens to have.
-func Set(o Options, path, value string) (file string, err error) {
-	k, p, err := resolveDotted(keys(), path)
-	if err != nil {
-		return "", err
-	}
-	if i := slices.IndexFunc(p, isPlaceholder); i >= 0 {
-		return "", fmt.Errorf("%s: write a name in place of %s", path, p[i])
-	}
-	n, err := nodeOf(k.kind, value)
-	if err != nil {
-		return "", fmt.Errorf("%s: %s", tomltree.JoinKeys(p), sentence(err.Error(), k.expects()))
-	}
+func Set(o Options, changes ...Change) (file string, err error) {
 	l := &loader{opts: o, env: environment(o.Env), cfg: &Config{}}
 	l.home = homeDir(o, l.env)
 	dir, _, err := l.configDir()
@@ -40,8 +42,9 @@ func Set(o Options, path, value string) (file string, err error) {
 	if dir == "" {
 		return "", errNoHome
 	}
-	if _, err := k.kind.parse(n, place{home: l.home, dir: dir, env: l.env}); err != nil && !k.unsets(n) {
-		return "", fmt.Errorf("%s: %s", tomltree.JoinKeys(p), sentence(err.Error(), k.expects()))
+	edits, err := l.edits(changes, dir)
+	if err != nil {
+		return "", err
 	}
 	file = filepath.Join(dir, "config.toml")
 	old, found, err := readConfig(file)
@@ -52,12 +55,14 @@ func Set(o Options, path, value string) (file string, err error) {
 	if _, err := l.parse(old); err != nil {
 		return "", err
 	}
-	text, err := splice(old, p, literal(n))
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", file, err)
+	text := old
+	for _, e := range edits {
+		if text, err = splice(text, e.path, literal(e.node)); err != nil {
+			return "", fmt.Errorf("%s: %w", file, err)
+		}
 	}
 	if err := validText(o, dir, text); err != nil {
-		return "", err
+		return "", together(err, o, dir, old)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("%s: cannot be created: %w", dir, cause(err))
@@ -66,6 +71,67 @@ func Set(o Options, path, value string) (file string, err error) {
 		return "", fmt.Errorf("%s: was changed by someone else meanwhile; nothing was written, try again", file)
 	}
 	return file, replaceFile(file, text)
+}
+
+// edits resolves the changes and checks each value by itself.
+func (l *loader) edits(changes []Change, dir string) ([]edit, error) {
+	table := keys()
+	var edits []edit
+	for _, c := range changes {
+		k, p, err := resolveDotted(table, c.Path)
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.IndexFunc(p, isPlaceholder); i >= 0 {
+			return nil, fmt.Errorf("%s: write a name in place of %s", c.Path, p[i])
+		}
+		name := tomltree.JoinKeys(p)
+		if slices.ContainsFunc(edits, func(e edit) bool { return slices.Equal(e.path, p) }) {
+			return nil, fmt.Errorf("%s: is given twice", name)
+		}
+		n, err := nodeOf(k.kind, c.Value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s", name, sentence(err.Error(), k.expects()))
+		}
+		if _, err := k.kind.parse(n, place{home: l.home, dir: dir, env: l.env}); err != nil && !k.unsets(n) {
+			return nil, fmt.Errorf("%s: %s", name, sentence(err.Error(), k.expects()))
+		}
+		edits = append(edits, edit{k, p, n})
+	}
+	return edits, nil
+}
+
+// together adds what to do when values that are each fit for their setting do
+// not fit each other or the file: the rest of what they need belongs into the
+// same command. A file that was not valid before has other worries.
+func together(err error, o Options, dir string, old []byte) error {
+	if validText(o, dir, old) != nil {
+		return err
+	}
+	return fmt.Errorf("%w\nsettings that need each other are set by one command: berth config set PATH VALUE PATH VALUE", err)
+}
+
+// SpelledOut reports whether value would be a secret itself, and no reference
+// to one, in the setting at a dotted path. A path that names no setting holds
+// no secret.
+func SpelledOut(path, value string) bool {
+	k, _, err := resolveDotted(keys(), path)
+	if err != nil || value == "" {
+		return false
+	}
+	kind, ok := k.kind.(secrets)
+	if !ok {
+		return false
+	}
+	switch ref, _, _ := strings.Cut(value, ":"); ref {
+	case "env", "file", "keyring":
+		return false
+	}
+	v, err := kind.literal(value)
+	if err != nil {
+		return !kind.url
+	}
+	return v.(Secret).open().shown != value // of an address without a key all is shown
 }
 
 // splice edits the text behind its byte order mark, if it has one.

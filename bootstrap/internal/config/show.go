@@ -222,9 +222,10 @@ type Validation struct {
 	Warnings []string `json:"warnings"`
 }
 
-// Validate loads the configuration and writes what it found. The error is
-// that of Load; in JSON form it is written too.
-func Validate(w io.Writer, o Options, asJSON bool) error {
+// Validate loads the configuration and writes what it found. notes adds to its
+// warnings what the caller knows about a valid one; it may be nil. The error
+// is that of Load; in JSON form it is written too.
+func Validate(w io.Writer, o Options, asJSON bool, notes func(*Config) []string) error {
 	c, err := Load(o)
 	if err != nil {
 		if asJSON {
@@ -233,6 +234,9 @@ func Validate(w io.Writer, o Options, asJSON bool) error {
 		return err
 	}
 	v := Validation{Path: c.ConfigFile, Exists: c.FileFound, Valid: true, Problems: []string{}, Warnings: append([]string{}, c.Warnings...)}
+	if notes != nil {
+		v.Warnings = append(v.Warnings, notes(c)...)
+	}
 	if asJSON {
 		return writeJSON(w, v)
 	}
