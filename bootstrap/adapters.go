@@ -184,6 +184,9 @@ func keyHint(p config.Provider) string {
 	return "" // the adapter names the setting
 }
 
+// requiredStore begins the error of a store that must work and does not.
+const requiredStore = "store.required is set and "
+
 // newStore opens the configured store behind the start, or before it when the
 // operator requires it.
 func newStore(lc fx.Lifecycle, cfg *Config, obs ports.Observer, clock ports.Clock) (ports.Store, error) {
@@ -202,7 +205,7 @@ func newStore(lc fx.Lifecycle, cfg *Config, obs ports.Observer, clock ports.Cloc
 	if cfg.Store.Required {
 		s, err := open()
 		if err != nil {
-			return nil, fmt.Errorf("store.required is set and %s", storeTrouble(err))
+			return nil, errors.New(requiredStore + storeTrouble(err))
 		}
 		lc.Append(fx.StopHook(s.Close))
 		return s, nil

@@ -50,6 +50,7 @@ type parts struct {
 	Agents   ports.Agents
 	Models   ports.Models
 	Roots    ports.Roots
+	Sandbox  ports.Sandbox
 	Observer ports.Observer
 }
 

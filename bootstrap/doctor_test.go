@@ -1,0 +1,104 @@
+package bootstrap
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+func TestDiagnose(t *testing.T) {
+	cases := []struct {
+		name    string
+		prepare func(t *testing.T, configDir, dataDir string)
+		want    map[string]string // finding to "state: part of the detail"
+	}{
+		{
+			name: "without a file everything has its default",
+			want: map[string]string{"config": "ok: everything has its default", "store": "ok: acp-sessions.db", "agent default": "warn: offline model"},
+		},
+		{
+			name: "a broken file",
+			prepare: func(t *testing.T, configDir, _ string) {
+				put(t, filepath.Join(configDir, "config.toml"), "acp = 1\n")
+			},
+			want: map[string]string{"config": "fail: acp"},
+		},
+		{
+			name: "a damaged store is told and left as it is",
+			prepare: func(t *testing.T, _, dataDir string) {
+				put(t, filepath.Join(dataDir, "sessions", "acp-sessions.db"), "garbage")
+			},
+			want: map[string]string{"store": "fail: The session store", "agent default": "warn: offline model"},
+		},
+		{
+			name: "sessions in memory, as configured",
+			prepare: func(t *testing.T, configDir, _ string) {
+				put(t, filepath.Join(configDir, "config.toml"), "[store]\ndriver = \"memory\"\n")
+			},
+			want: map[string]string{"config": "ok: config.toml", "store": "warn: in memory"},
+		},
+		{
+			name: "agents one by one",
+			prepare: func(t *testing.T, configDir, _ string) {
+				put(t, filepath.Join(configDir, "config.toml"), "[agents.a]\nmodel = \"openai/x\"\n[agents.b]\nenabled = false\nmodel = \"offline/offline\"\n")
+			},
+			want: map[string]string{"agent a": "fail: OPENAI_API_KEY", "agent b": "ok: disabled"},
+		},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			configDir, dataDir := t.TempDir(), t.TempDir()
+			if c.prepare != nil {
+				c.prepare(t, configDir, dataDir)
+			}
+			got := map[string]Finding{}
+			for _, f := range Diagnose(t.Context(), LoadOptions{ConfigDir: configDir, DataDir: dataDir}) {
+				got[f.Name] = f
+			}
+			for name, want := range c.want {
+				state, detail, _ := strings.Cut(want, ": ")
+				if f := got[name]; f.State != state || !strings.Contains(f.Detail, detail) {
+					t.Errorf("%s: %+v, want %s", name, f, want)
+				}
+				if f := got[name]; f.State == FindingFail && f.Mend == "" && !strings.HasPrefix(name, "agent") {
+					t.Errorf("%s does not say how to mend it", name)
+				}
+			}
+		})
+	}
+}
+
+func TestSandboxFinding(t *testing.T) {
+	none := domain.Posture{Word: domain.PostureNone, Reason: "switch on user namespaces"}
+	for name, c := range map[string]struct {
+		level   domain.Level
+		posture domain.Posture
+		want    Finding
+	}{
+		"strong":             {"", domain.Posture{Word: domain.PostureStrong, Backend: "namespaces"}, Finding{State: FindingOK, Detail: "strong, by namespaces"}},
+		"partial":            {"", domain.Posture{Word: domain.PosturePartial, Backend: "landlock", Lacks: []string{"chmod", "UDP"}, Reason: "r"}, Finding{State: FindingWarn, Detail: "partial, by landlock; open: chmod, UDP", Mend: "r"}},
+		"none":               {domain.LevelSupervised, none, Finding{State: FindingWarn, Detail: "none; every command is asked about", Mend: none.Reason}},
+		"none at level full": {domain.LevelFull, none, Finding{State: FindingFail, Detail: "none, and the profile asks nobody: its sessions are refused", Mend: none.Reason}},
+		"off":                {domain.LevelFull, domain.Posture{Word: domain.PostureOff, Reason: "as configured"}, Finding{State: FindingWarn, Detail: "off", Mend: "as configured"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.want.Name = "sandbox of profile p"
+			if got := sandboxFinding("p", c.level, c.posture); got != c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
