@@ -12,6 +12,10 @@ import (
 	"github.com/berth-dev/berth/core/ports"
 )
 
+// errOutdated: the file is not what the model knows of it.
+var errOutdated = domain.Errorf(domain.InvalidArgument,
+	"the file was changed by someone else since you last read or wrote it; read it again, then repeat the change if it still makes sense")
+
 // made is what a tool wants a file to become.
 type made struct {
 	raw  []byte // the complete new content
@@ -72,8 +76,7 @@ func (c *change) workOut(ctx context.Context, file *os.File, make maker) error {
 		return err
 	}
 	if c.before.exists && c.w.seen.outdated(c.target.path, stampOf(c.before.raw)) {
-		return domain.Errorf(domain.InvalidArgument,
-			"the file was changed by someone else since you last read or wrote it; read it again, then repeat the change if it still makes sense")
+		return errOutdated
 	}
 	if c.made, err = make(c.before, c.show); err != nil {
 		return err

@@ -157,28 +157,40 @@ func (d *dir) rmdir(name string) error { return unix.Unlinkat(d.fd, name, unix.A
 // not a directory. A link at to is replaced, not followed.
 func (d *dir) rename(from, to string) error { return unix.Renameat(d.fd, from, d.fd, to) }
 
-// settle gives the file from the name to, which must not exist. In one step
-// where the system can, so that a process that is killed never leaves both.
-func (d *dir) settle(from, to string) error {
-	err := renameNew(d.fd, from, to)
+// renameTo puts from in the place of name in another directory, which is
+// replaced if it exists and is not a directory. No link is followed.
+func (d *dir) renameTo(from string, to *dir, name string) error {
+	return unix.Renameat(d.fd, from, to.fd, name)
+}
+
+// settle gives what is called from a name in the directory to, which must not
+// exist there. In one step where the system can, so that a process that is
+// killed never leaves both.
+func (d *dir) settle(from string, to *dir, name string) error {
+	err := renameNew(d.fd, from, to.fd, name)
 	if err == nil || errors.Is(err, iofs.ErrExist) {
 		return err
 	}
-	err = unix.Linkat(d.fd, from, d.fd, to, 0)
+	err = unix.Linkat(d.fd, from, to.fd, name, 0)
 	switch {
 	case err == nil:
 		return d.remove(from)
 	case errors.Is(err, iofs.ErrExist):
 		return err
 	}
-	// Some file systems have no hard links; there the two steps stay two.
-	if _, lerr := d.lstat(to); lerr == nil {
+	// Some file systems have no hard links, and directories never have; there
+	// the two steps stay two.
+	if _, lerr := to.lstat(name); lerr == nil {
 		return iofs.ErrExist
 	} else if !errors.Is(lerr, iofs.ErrNotExist) {
 		return lerr
 	}
-	return d.rename(from, to)
+	return d.renameTo(from, to, name)
 }
+
+// otherDevice reports whether an error says that a name cannot move there
+// because that is another file system.
+func otherDevice(err error) bool { return errors.Is(err, unix.EXDEV) }
 
 // mayWrite reports whether the system would let us write to the file name.
 func (d *dir) mayWrite(name string) bool {

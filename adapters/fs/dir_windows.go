@@ -139,22 +139,43 @@ func (d *dir) rmdir(name string) error { return d.root.Remove(name) }
 // rename puts from in the place of to, which is replaced if it exists.
 func (d *dir) rename(from, to string) error { return d.root.Rename(from, to) }
 
-// settle gives the file from the name to, which must not exist.
-func (d *dir) settle(from, to string) error {
-	err := d.root.Link(from, to)
-	switch {
-	case err == nil:
-		return d.root.Remove(from)
-	case errors.Is(err, iofs.ErrExist):
-		return err
+// renameTo puts from in the place of name in another directory, which is
+// replaced if it exists. The system has no such call for two open directories
+// here, so their paths are used: a directory that is exchanged in that moment
+// is not noticed.
+func (d *dir) renameTo(from string, to *dir, name string) error {
+	if d == to {
+		return d.rename(from, name)
 	}
-	if _, lerr := d.root.Lstat(to); lerr == nil {
+	return os.Rename(filepath.Join(d.root.Name(), from), filepath.Join(to.root.Name(), name))
+}
+
+// settle gives what is called from a name in the directory to, which must not
+// exist there.
+func (d *dir) settle(from string, to *dir, name string) error {
+	if d == to {
+		err := d.root.Link(from, name)
+		switch {
+		case err == nil:
+			return d.root.Remove(from)
+		case errors.Is(err, iofs.ErrExist):
+			return err
+		}
+	}
+	if _, lerr := to.root.Lstat(name); lerr == nil {
 		return iofs.ErrExist
 	} else if !errors.Is(lerr, iofs.ErrNotExist) {
 		return lerr
 	}
-	return d.root.Rename(from, to)
+	return d.renameTo(from, to, name)
 }
+
+// otherDevice reports whether an error says that a name cannot move there
+// because that is another volume.
+func otherDevice(err error) bool { return errors.Is(err, windows.ERROR_NOT_SAME_DEVICE) }
+
+// mount is unknown here; the walk enters no reparse point anyway.
+func (d *dir) mount() uint64 { return 0 }
 
 // mayWrite reports whether the system would let us write to the file name.
 func (d *dir) mayWrite(name string) bool {

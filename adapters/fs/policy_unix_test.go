@@ -34,12 +34,13 @@ type policyCase struct {
 			Repeat string
 			Times  int
 		} `json:"path_gen"`
-		To      string
-		Content string
-		URI     string
-		MIME    string
-		BlobB64 string `json:"blob_b64"`
-		BlobGen *struct {
+		To        string
+		Recursive bool
+		Content   string
+		URI       string
+		MIME      string
+		BlobB64   string `json:"blob_b64"`
+		BlobGen   *struct {
 			Bytes int
 		} `json:"blob_gen"`
 		Setup  []map[string]json.RawMessage
@@ -58,9 +59,6 @@ type policyCase struct {
 // awaiting are the cases whose operation belongs to a tool that is not here
 // yet, with the tool.
 var awaiting = map[string]string{
-	"PA-034": "delete_file",
-	"PA-057": "delete_file",
-	"PA-058": "move_file",
 	"PA-070": "deliver_file",
 	"PA-071": "deliver_file",
 }
@@ -94,7 +92,7 @@ func TestPathPolicy(t *testing.T) {
 	for _, c := range policyCases(t) {
 		if tool, waits := awaiting[c.ID]; waits {
 			seen[c.ID] = true
-			if slices.Contains([]string{"read", "write", "list", "upload", "cwd"}, c.Input.Op) {
+			if slices.Contains([]string{"read", "write", "list", "upload", "cwd", "move", "delete"}, c.Input.Op) {
 				t.Errorf("%s waits for %s, but its operation %s is here", c.ID, tool, c.Input.Op)
 			}
 			continue
@@ -153,7 +151,7 @@ func playPolicy(t *testing.T, c policyCase) {
 		a = r.tryCwd(fill(*c.Input.Path))
 	case "upload":
 		a = r.tryUpload(t, c)
-	case "read", "write", "list":
+	case "read", "write", "list", "move", "delete":
 		r.open()
 		for _, step := range after {
 			for kind, raw := range step {
@@ -173,6 +171,10 @@ func playPolicy(t *testing.T, c policyCase) {
 			a = r.call("write_file", "path", path, "content", c.Input.Content)
 		case "list":
 			a = r.call("list_directory", "path", path)
+		case "move":
+			a = r.call("move_file", "source", path, "destination", fill(c.Input.To))
+		case "delete":
+			a = r.call("delete_file", "path", path, "recursive", c.Input.Recursive)
 		}
 	default:
 		t.Fatalf("operation %s is neither played nor awaited", c.Input.Op)
@@ -326,6 +328,12 @@ func (r *rig) assert(c policyCase, words string, a answer, before []string) {
 	case words == "file "+r.at("out/secret.txt")+" still holds SECRET":
 		if got := r.read("out/secret.txt"); got != "SECRET" {
 			r.t.Errorf("out/secret.txt holds %q", got)
+		}
+	case words == r.at("ws/leak")+" is gone":
+		r.absent("ws/leak")
+	case words == r.at("ws/a.txt")+" still exists":
+		if got := r.read("ws/a.txt"); got != "A" {
+			r.t.Errorf("a.txt holds %q", got)
 		}
 	case words == "answer within 1 s", words == "no goroutine left blocked":
 		// The whole case is bounded, and nothing here starts a goroutine.

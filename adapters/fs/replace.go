@@ -97,7 +97,7 @@ func (p *place) put(content []byte, old *os.File, was info) error {
 		return err
 	}
 	if old == nil {
-		err = p.dir.settle(tmp, p.name)
+		err = p.dir.settle(tmp, p.dir, p.name)
 	} else if now, lerr := p.dir.lstat(p.name); lerr != nil || !now.same(was) {
 		err = errChanged
 	} else {

@@ -55,7 +55,7 @@ func newRig(t testing.TB) *rig {
 		PolicyFor: func(string) Policy { return r.pol },
 	}
 	r.pol = Policy{Level: domain.LevelSupervised, Forbidden: []string{r.at("ws/private")}}
-	r.policy = domain.Policy{Level: domain.LevelSupervised, AutoApprove: []domain.ToolRule{{Tool: "write_file"}, {Tool: "edit_file"}}}
+	r.policy = domain.Policy{Level: domain.LevelSupervised, AutoApprove: []domain.ToolRule{{Tool: "write_file"}, {Tool: "edit_file"}, {Tool: "move_file"}, {Tool: "delete_file"}}}
 	r.session = domain.Session{ID: "s1", Agent: "default", Cwd: r.at("ws"), CwdGiven: r.at("ws"), Workspace: r.at("agent")}
 	return r
 }

@@ -51,3 +51,31 @@ func (s *seen) outdated(path string, content stamp) bool {
 	known, ok := s.files[path]
 	return ok && known != content
 }
+
+// forget drops what is known about a path that was deleted, and about
+// everything below it.
+func (s *seen) forget(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.order = slices.DeleteFunc(s.order, func(known string) bool {
+		_, in := below(path, known)
+		if in {
+			delete(s.files, known)
+		}
+		return in
+	})
+}
+
+// moved carries what is known about a path, and about everything below it,
+// over to its new name.
+func (s *seen) moved(from, to string) {
+	s.forget(to)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, known := range s.order {
+		if now, in := renamed(known, from, to); in {
+			s.files[now], s.order[i] = s.files[known], now
+			delete(s.files, known)
+		}
+	}
+}

@@ -2,8 +2,9 @@ package fs
 
 import "golang.org/x/sys/unix"
 
-// renameNew gives the file from the name to in one step, unless to exists.
+// renameNew gives what is called from a name in the directory to in one step,
+// unless it exists there.
 // Some file systems cannot; their error is not ErrExist.
-func renameNew(fd int, from, to string) error {
-	return unix.Renameat2(fd, from, fd, to, unix.RENAME_NOREPLACE)
+func renameNew(fd int, from string, to int, name string) error {
+	return unix.Renameat2(fd, from, to, name, unix.RENAME_NOREPLACE)
 }

@@ -5,4 +5,4 @@ package fs
 import "golang.org/x/sys/unix"
 
 // renameNew is not offered by this system.
-func renameNew(int, string, string) error { return unix.ENOTSUP }
+func renameNew(int, string, int, string) error { return unix.ENOTSUP }

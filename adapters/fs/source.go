@@ -9,8 +9,7 @@ import (
 	"github.com/berth-dev/berth/core/ports"
 )
 
-// Source opens the file tools of sessions: read_file, write_file, edit_file
-// and list_directory.
+// Source opens the file tools of sessions.
 type Source struct {
 	disk  *Disk
 	specs specs
@@ -50,7 +49,7 @@ type workspace struct {
 
 // Tools returns the session's file tools.
 func (w *workspace) Tools() []ports.Tool {
-	return []ports.Tool{readTool{w}, writeTool{w}, editTool{w}, listTool{w}}
+	return []ports.Tool{readTool{w}, writeTool{w}, editTool{w}, listTool{w}, moveTool{w}, deleteTool{w}}
 }
 
 // Close closes the session's directories. Calls that are still running keep

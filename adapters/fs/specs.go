@@ -4,7 +4,7 @@ import "github.com/berth-dev/berth/core/domain"
 
 // specs are what the model is told about the tools. Names and schemas are
 // stable: conversations and remembered rules outlive a release.
-type specs struct{ read, write, edit, list domain.ToolSpec }
+type specs struct{ read, write, edit, list, move, remove domain.ToolSpec }
 
 func newSpecs() specs {
 	return specs{
@@ -43,6 +43,26 @@ func newSpecs() specs {
 				`"replace_all":{"type":"boolean","description":"Replace every occurrence. Default false"}},` +
 				`"required":["old_text","new_text"],"additionalProperties":false}}},` +
 				`"required":["path","edits"],"additionalProperties":false}`),
+		},
+		move: domain.ToolSpec{
+			Name: "move_file", Kind: domain.KindMove,
+			Description: "Moves or renames a file, a directory or a symbolic link (the link itself, never what it points to). " +
+				"destination is the whole new path, not the directory to move into; missing directories are made. " +
+				"Fails when the destination exists, unless overwrite is set; a directory is never replaced.",
+			Schema: []byte(`{"type":"object","properties":{` +
+				`"source":{"type":"string","description":"What to move: absolute, or relative to the working directory"},` +
+				`"destination":{"type":"string","description":"Its new path, with the new name"},` +
+				`"overwrite":{"type":"boolean","description":"Replace a file that has that name. Default false"}},` +
+				`"required":["source","destination"],"additionalProperties":false}`),
+		},
+		remove: domain.ToolSpec{
+			Name: "delete_file", Kind: domain.KindDelete,
+			Description: "Deletes a file, a symbolic link (never what it points to) or an empty directory; with recursive, a directory and everything in it. " +
+				"It cannot be undone.",
+			Schema: []byte(`{"type":"object","properties":{` +
+				`"path":{"type":"string","description":"What to delete: absolute, or relative to the working directory"},` +
+				`"recursive":{"type":"boolean","description":"Delete a directory that is not empty. Default false"}},` +
+				`"required":["path"],"additionalProperties":false}`),
 		},
 		list: domain.ToolSpec{
 			Name: "list_directory", Kind: domain.KindRead, ReadOnly: true,

@@ -78,6 +78,21 @@ func TestTools(t *testing.T) {
 				"both forms":         `{"path":"a.txt","edits":[{"old_text":"A","new_text":"B"}],"old_text":"A","new_text":"B"}`,
 			},
 		},
+		"move_file": {
+			args: `{"source":"a.txt","destination":"new/b.txt"}`,
+			wrong: map[string]string{
+				"no destination": `{"source":"a.txt"}`, "missing": `{"source":"none","destination":"b"}`, "onto itself": `{"source":"a.txt","destination":"./a.txt"}`,
+				"into itself": `{"source":"src","destination":"src/b/src"}`, "onto a directory": `{"source":"a.txt","destination":"src","overwrite":true}`,
+				"onto a file": `{"source":"a.txt","destination":"src/main.go"}`, "overwrite is a word": `{"source":"a.txt","destination":"b","overwrite":"yes"}`,
+				"a directory onto a file": `{"source":"src","destination":"a.txt","overwrite":true}`, "below a file": `{"source":"src","destination":"a.txt/b"}`,
+			},
+		},
+		"delete_file": {
+			args: `{"path":"src","recursive":true}`,
+			wrong: map[string]string{
+				"no path": `{}`, "missing": `{"path":"none"}`, "not empty": `{"path":"src"}`, "a file as a directory": `{"path":"a.txt/"}`,
+			},
+		},
 		"list_directory": {
 			args:  `{"path":"src"}`,
 			wrong: map[string]string{"a file": `{"path":"a.txt"}`, "missing": `{"path":"none"}`, "empty": `{"path":""}`},
@@ -133,6 +148,8 @@ func TestSchemas(t *testing.T) {
 		"write_file":     `{"path":"a","content":""}`,
 		"edit_file":      `{"path":"a","edits":[{"old_text":"a","new_text":"b","replace_all":true}]}`,
 		"list_directory": `{}`,
+		"move_file":      `{"source":"a","destination":"b","overwrite":true}`,
+		"delete_file":    `{"path":"a","recursive":true}`,
 	}
 	if len(r.tools) != len(good) {
 		t.Errorf("%d tools", len(r.tools))

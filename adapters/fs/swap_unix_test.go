@@ -5,6 +5,7 @@ package fs
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,38 +19,75 @@ import (
 
 // swaps is how often, at least, a directory changes places with a link while
 // an operation is tried.
-const swaps = 2000
+var swaps = flag.Int64("swaps", 1000, "how often names change places while each file operation is tried")
 
 // swapped is an operation that is tried while ws/dir changes places with a
 // link to the outside. n numbers the tries.
 type swapped struct {
 	dir   string
 	tries int
+	set   func(r *rig)
+	did   string // what an answer says when the operation took place
 	try   func(r *rig, n int) string
 }
 
 func swappedOperations() map[string]swapped {
 	return map[string]swapped{
-		"read": {"d", 2000, func(r *rig, _ int) string { return r.attempt("read_file", "path", "d/secret.txt") }},
-		"read far below": {"d", 2000, func(r *rig, _ int) string {
+		"read": {dir: "d", did: "INSIDE", tries: 2000, try: func(r *rig, _ int) string { return r.attempt("read_file", "path", "d/secret.txt") }},
+		"read far below": {dir: "d", did: "INSIDE", tries: 2000, try: func(r *rig, _ int) string {
 			return r.attempt("read_file", "path", "d/../d/./../d/secret.txt")
 		}},
-		"list": {"d", 2000, func(r *rig, _ int) string { return r.attempt("list_directory", "path", "d") }},
-		"write": {"d", 300, func(r *rig, n int) string {
+		"list": {dir: "d", did: "secret.txt", tries: 2000, try: func(r *rig, _ int) string { return r.attempt("list_directory", "path", "d") }},
+		"write": {dir: "d", did: "Wrote", tries: 300, try: func(r *rig, n int) string {
 			return r.attempt("write_file", "path", "d/secret.txt", "content", fmt.Sprint("OVERWRITTEN E", n))
 		}},
-		"create": {"d", 300, func(r *rig, n int) string {
+		"create": {dir: "d", did: "Created", tries: 300, try: func(r *rig, n int) string {
 			return r.attempt("write_file", "path", fmt.Sprintf("d/sub%d/new.txt", n), "content", "OVERWRITTEN")
 		}},
-		"edit": {"d", 300, func(r *rig, n int) string {
+		"edit": {dir: "d", did: "Edited", tries: 300, try: func(r *rig, n int) string {
 			return r.attempt("edit_file", "path", "d/secret.txt", "old_text", "E", "new_text", fmt.Sprint("E", n%10), "replace_all", true)
 		}},
-		"upload": {"uploads", 300, func(r *rig, n int) string {
+		"move out of and into": {dir: "d", did: "Moved", tries: 300, try: func(r *rig, _ int) string {
+			return r.attempt("move_file", "source", "d/secret.txt", "destination", "kept") +
+				r.attempt("read_file", "path", "kept") +
+				r.attempt("move_file", "source", "kept", "destination", "d/secret.txt")
+		}},
+		"move over": {dir: "d", did: "replacing", tries: 300, try: func(r *rig, n int) string {
+			return r.attempt("write_file", "path", "kept", "content", fmt.Sprint("MOVED E", n)) +
+				r.attempt("move_file", "source", "kept", "destination", "d/secret.txt", "overwrite", true)
+		}},
+		"move a directory": {
+			dir: "d", did: "Moved", tries: 300, set: func(r *rig) { r.write("out/sub/keep", "SECRET"); r.write("ws/d/sub/keep", "INSIDE") },
+			try: func(r *rig, _ int) string {
+				return r.attempt("move_file", "source", "d/sub", "destination", "kept") +
+					r.attempt("read_file", "path", "kept/keep") +
+					r.attempt("move_file", "source", "kept", "destination", "d/sub")
+			},
+		},
+		"delete": {dir: "d", did: "Deleted", tries: 300, try: func(r *rig, _ int) string {
+			return r.attempt("delete_file", "path", "d/secret.txt") +
+				r.attempt("write_file", "path", "d/secret.txt", "content", "INSIDE E")
+		}},
+		"delete a directory": {
+			dir: "d", did: "Deleted", tries: 300, set: func(r *rig) { r.write("out/sub/keep", "SECRET") },
+			try: func(r *rig, _ int) string {
+				return r.attempt("delete_file", "path", "d/sub", "recursive", true) +
+					r.attempt("write_file", "path", "d/sub/keep", "content", "INSIDE E")
+			},
+		},
+		"judge": {dir: "d", tries: 2000, try: func(r *rig, _ int) string {
+			p := r.disk.Judge(context.Background(), r.session, "", "d/secret.txt")
+			if p.Where == domain.WhereInside && p.Path != r.at("ws/d/secret.txt") && p.Path != r.at("ws/l/secret.txt") {
+				return "SECRET: judged " + p.Path
+			}
+			return ""
+		}},
+		"upload": {dir: "uploads", tries: 300, try: func(r *rig, n int) string {
 			blob := domain.Resource{Binary: true, Blob: fmt.Append(nil, n)}
 			_, err := NewBlobs(r.disk).Store(context.Background(), r.session, []domain.Resource{blob})
 			return errorText(err)
 		}},
-		"resolve": {"d", 2000, func(r *rig, _ int) string {
+		"resolve": {dir: "d", tries: 2000, try: func(r *rig, _ int) string {
 			s, err := NewRoots(r.disk).Resolve(context.Background(), domain.Agent{Alias: "default", Workspace: r.at("agent")},
 				domain.Directories{Cwd: r.at("ws/d")})
 			if err == nil && s.Cwd != r.at("ws/d") && s.Cwd != r.at("out") {
@@ -72,15 +110,24 @@ func playSwaps(t *testing.T, op swapped) {
 	r := newRig(t)
 	r.write("ws/"+op.dir+"/secret.txt", "INSIDE E")
 	r.symlink("ws/l", r.at("out"))
+	if op.set != nil {
+		op.set(r)
+	}
 	r.open()
+	outside := tree(t, r.at("out"))
 	var count atomic.Int64
 	stop := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() { ended <- exchange(r.at("ws/"+op.dir), r.at("ws/l"), &count, stop) }()
-	for n := 0; n < op.tries || (count.Load() < swaps && len(ended) == 0); n++ {
-		if text := op.try(r, n); strings.Contains(text, "SECRET") {
+	did := 0
+	for n := 0; n < op.tries || (count.Load() < *swaps && len(ended) == 0); n++ {
+		text := op.try(r, n)
+		if strings.Contains(text, "SECRET") {
 			t.Errorf("told: %s", text)
 			break
+		}
+		if strings.Contains(text, op.did) {
+			did++
 		}
 	}
 	close(stop)
@@ -89,8 +136,11 @@ func playSwaps(t *testing.T, op swapped) {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	if names := r.names("out"); !slices.Equal(names, []string{"secret.txt"}) || r.read("out/secret.txt") != "SECRET" {
+	if names := tree(t, r.at("out")); !slices.Equal(names, outside) || r.read("out/secret.txt") != "SECRET" {
 		t.Errorf("out holds %v", names)
+	}
+	if t.Logf("%d exchanges, it took place %d times", count.Load(), did); did == 0 {
+		t.Error("it never took place")
 	}
 }
 

@@ -45,11 +45,16 @@ func (t *target) close() {
 func (t *target) blocked() bool { return t.dir == nil }
 
 // protection judges the target's name.
-func (t *target) protection() protection {
+func (t *target) protection() protection { return t.protectionAs(t.names) }
+
+// protectionAs judges other names in the target's place.
+func (t *target) protectionAs(names []string) protection {
 	if t.root != nil {
-		return protectionOf(t.root.path, t.names)
+		return protectionOf(t.root.path, names)
 	}
-	names, _ := components(t.path)
+	if len(t.names) == 0 { // policy ended the walk
+		names, _ = components(t.path)
+	}
 	return protectionOf("", names)
 }
 
@@ -182,10 +187,11 @@ func (sp *space) open(ctx context.Context, t *target) (*os.File, error) {
 	return f, nil
 }
 
-// prefixed puts the file's name before a coded message.
+// prefixed puts the file's name before a coded message that does not begin
+// with it already.
 func prefixed(show string, err error) error {
 	var e *domain.Error
-	if errors.As(err, &e) {
+	if errors.As(err, &e) && !strings.HasPrefix(e.Msg, show) {
 		return domain.WrapError(e.Code, e.Err, show+": "+e.Msg)
 	}
 	return err

@@ -36,6 +36,8 @@ type walk struct {
 	links   int
 	steps   int
 
+	// bare makes a link that is the last name the target itself.
+	bare bool
 	// judging goes on where a tool's walk ends for policy's sake, and takes
 	// what is not there for what may be there in a moment.
 	judging bool
@@ -191,8 +193,10 @@ func (w *walk) step(name string) (*target, error) {
 		return w.absent(name)
 	case err != nil:
 		return nil, systemError(brief(w.at(name)), err)
-	case i.mode&iofs.ModeSymlink != 0:
+	case i.mode&iofs.ModeSymlink != 0 && !w.bare:
 		return w.follow(name)
+	case i.mode&iofs.ModeSymlink != 0 && w.dirOnly:
+		return nil, domain.Errorf(domain.InvalidArgument, "%s is a symbolic link; without the slash at the end the link itself is meant", brief(w.at(name)))
 	case w.dirOnly && !i.mode.IsDir() && !w.judging:
 		return nil, domain.Errorf(domain.InvalidArgument, "%s is not a directory, but the path ends as one", brief(w.at(name)))
 	}
