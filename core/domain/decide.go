@@ -23,8 +23,11 @@ func (r Rule) Covers(a Access) bool {
 }
 
 // CoversCommand reports whether the rule speaks about one command of access.
+// An answer that allows was never given to a command of AccessRisk, such as
+// one that got a flag which names a program since.
 func (r Rule) CoversCommand(a Access, c SimpleCommand) bool {
-	return r.Tool == a.Tool && r.Scope == a.Scope && r.Scope != "" && len(r.Words) > 0 && begins(c.Words, r.Words, r.Exact)
+	return r.Tool == a.Tool && r.Scope == a.Scope && r.Scope != "" && len(r.Words) > 0 &&
+		begins(c.Words, r.Words, r.Exact) && !(r.Exact && c.More) && !(r.Allow && c.Class == AccessRisk)
 }
 
 // Same reports whether two rules are about the same thing, whatever they say.
@@ -162,7 +165,7 @@ func refused(p Policy, a Access) string {
 		return "this file can start programs or loosen rules, and nobody is asked at level full"
 	case a.Unconfined != "":
 		return "nothing confines commands here (" + a.Unconfined + "), and nobody is asked at level full"
-	case opaque(a) && (worded(p.Deny, a.Tool) || worded(p.AlwaysAsk, a.Tool)):
+	case maybe(p.Deny, a) || maybe(p.AlwaysAsk, a):
 		return "the profile has rules about commands, and what this line runs cannot be told before it runs; write the commands out"
 	}
 	return ""
@@ -232,11 +235,20 @@ func decideCommands(p Policy, remembered []Rule, a Access) Ruling {
 	return r
 }
 
-// approved reports whether a rule of the profile lets one command run.
+// approved reports whether a rule of the profile lets one command run. Unlike
+// the rules that deny, it does not go by the base name of a path: a program of
+// that name elsewhere is another one. A rule that names a path is about the
+// command as it is written, too.
 func approved(p Policy, tool string, c SimpleCommand) bool {
 	for _, r := range p.AutoApprove {
-		if r.Tool == tool && (len(r.Words) == 0 || r.matches(c.Words)) {
+		switch {
+		case r.Tool != tool || r.Exact && c.More:
+		case len(r.Words) == 0, len(c.Words) > 0 && begins(c.Words, r.Words, r.Exact):
 			return true
+		case strings.Contains(r.Words[0], "/"):
+			if slices.ContainsFunc(c.Forms, func(f []string) bool { return begins(f, r.Words, r.Exact) }) {
+				return true
+			}
 		}
 	}
 	return false
@@ -245,11 +257,6 @@ func approved(p Policy, tool string, c SimpleCommand) bool {
 // anyRule reports whether a rule names the tool as a whole.
 func anyRule(rules []ToolRule, tool string) bool {
 	return slices.ContainsFunc(rules, func(r ToolRule) bool { return r.Tool == tool && len(r.Words) == 0 })
-}
-
-// worded reports whether a rule is about commands of the tool.
-func worded(rules []ToolRule, tool string) bool {
-	return slices.ContainsFunc(rules, func(r ToolRule) bool { return r.Tool == tool && len(r.Words) > 0 })
 }
 
 // matching returns the words of the first rule that any form of the command
@@ -266,9 +273,21 @@ func matching(rules []ToolRule, tool string, c SimpleCommand) []string {
 	return nil
 }
 
-// opaque reports whether a command of the line is not known before it runs.
-func opaque(a Access) bool {
-	return slices.ContainsFunc(a.Commands, func(c SimpleCommand) bool { return len(c.Words) == 0 })
+// maybe reports whether a rule may be about a command of which not all words
+// are known before it runs.
+func maybe(rules []ToolRule, a Access) bool {
+	for _, r := range rules {
+		for _, c := range a.Commands {
+			if r.Tool != a.Tool || len(r.Words) == 0 || len(c.Words) > 0 && !c.More {
+				continue
+			}
+			known := c.Words[:min(len(c.Words), len(r.Words))]
+			if (ToolRule{Words: r.Words[:len(known)]}).matches(known) || len(known) == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // begins reports whether words begin with first, or are first when exact.

@@ -44,6 +44,9 @@ func TestDecide_Commands(t *testing.T) {
 	goTest.Prefix = 2
 	wrapped := cmd("git push")
 	wrapped.Forms = [][]string{{"timeout", "5", "git", "push"}}
+	byPath := cmd("make")
+	byPath.Forms = [][]string{{"/usr/bin/make"}}
+	open := SimpleCommand{Words: []string{"git", "commit"}, More: true, Class: AccessRun}
 	full, readOnly := Policy{Level: LevelFull}, Policy{Level: LevelReadOnly}
 	auto := func(rules ...string) Policy {
 		var p Policy
@@ -92,6 +95,9 @@ func TestDecide_Commands(t *testing.T) {
 		{"an answer for another tool says nothing", Policy{}, []Rule{{Allow: true, Tool: "other", Scope: "/w", Words: []string{"make"}}}, line(cmd("make")), Ask, "make$", ""},
 		{"an answer without words covers no command", Policy{}, []Rule{{Allow: true, Tool: "shell", Scope: "/w"}}, line(cmd("make")), Ask, "make$", ""},
 		{"a remembered allow does not lift a risk it does not name", Policy{}, []Rule{remembered(true, "make a$")}, line(cmd("make a"), risk), Ask, "", ""},
+		{"nor a risk that begins with the words it names", Policy{}, []Rule{remembered(true, "curl")}, line(risk), Ask, "", ""},
+		{"exactly this is not known where more words are unknown", Policy{}, []Rule{remembered(true, "git commit$")}, line(open), Ask, "", ""},
+		{"a reject covers a risk", Policy{}, []Rule{remembered(false, "curl")}, line(risk), Refuse, "", ""},
 		{"a reject anywhere in the line refuses it", Policy{}, []Rule{remembered(false, "make b$")}, line(cmd("make a"), cmd("make b")), Refuse, "", ""},
 		{"a reject beats an allow", Policy{}, []Rule{remembered(true, "make"), remembered(false, "make b$")}, line(cmd("make b")), Refuse, "", ""},
 		{"a reject beats level full", full, []Rule{remembered(false, "make b$")}, line(cmd("make b")), Refuse, "", ""},
@@ -100,7 +106,11 @@ func TestDecide_Commands(t *testing.T) {
 		{"approval covers one command", auto("make"), nil, line(cmd("make a"), cmd("npm ci")), Ask, "npm ci$", ""},
 		{"approval of whole words", auto("npm test"), nil, line(cmd("npm testx")), Ask, "npm testx$", ""},
 		{"approval of exactly these", auto("make a$"), nil, line(cmd("make a b")), Ask, "make a b$", ""},
-		{"approval by base name", auto("make"), nil, line(cmd("/usr/bin/make")), Allow, "", ""},
+		{"approval not by base name: it may be another program", auto("make"), nil, line(cmd("./make")), Ask, "./make$", ""},
+		{"approval by the path as written", auto("/usr/bin/make"), nil, line(byPath), Allow, "", ""},
+		{"approval by a path of another command", auto("/usr/bin/mak"), nil, line(byPath), Ask, "make$", ""},
+		{"approval of the first words where more are unknown", auto("git commit"), nil, line(open), Allow, "", ""},
+		{"approval of exactly these where more are unknown", auto("git commit$"), nil, line(open), Ask, "", ""},
 		{"approval by full path", auto("/usr/bin/make"), nil, line(cmd("make")), Ask, "make$", ""},
 		{"approval is not read-only's", Policy{Level: LevelReadOnly, AutoApprove: []ToolRule{shellRule("make")}}, nil, line(cmd("make")), Refuse, "", ""},
 		{"approval of what is not known before it runs", auto("make", "$x"), nil, line(opaque), Ask, "", ""},
@@ -112,6 +122,9 @@ func TestDecide_Commands(t *testing.T) {
 		{"a denied read is denied", deny(LevelFull, "ls"), nil, line(read), Refuse, "", ""},
 		{"what cannot be told is refused at level full where rules are", deny(LevelFull, "git push"), nil, line(opaque), Refuse, "", ""},
 		{"and runs where none are", full, nil, line(opaque), Allow, "", ""},
+		{"unknown words may complete a denied command", deny(LevelFull, "git commit --amend"), nil, line(open), Refuse, "", ""},
+		{"or not, when the first words are others", deny(LevelFull, "git push"), nil, line(open), Allow, "", ""},
+		{"unknown words may complete one that is always asked about", Policy{Level: LevelFull, AlwaysAsk: []ToolRule{shellRule("git commit x$")}}, nil, line(open), Refuse, "", ""},
 		{"an always-ask command asks, at level full too", Policy{Level: LevelFull, AlwaysAsk: []ToolRule{shellRule("make")}}, nil, line(cmd("make")), Ask, "", ""},
 		{"whatever was remembered and approved", Policy{AlwaysAsk: []ToolRule{shellRule("make")}, AutoApprove: []ToolRule{shellRule("make")}}, []Rule{remembered(true, "make")}, line(cmd("make")), Ask, "", ""},
 

@@ -28,8 +28,12 @@ const (
 // SimpleCommand is one simple command of a shell line.
 type SimpleCommand struct {
 	// Words is the argument list after quote removal, without wrappers such as
-	// env and timeout; nil when it is not known before the line runs.
+	// env and timeout, as far as it is known before the line runs; nil when
+	// even the program is not. The first is the base name of a program of the
+	// system, and a path as it is written for any other.
 	Words []string
+	// More is set when Words are only the first words of the command.
+	More bool
 	// Forms are further argument lists the same command has, such as those
 	// with its wrappers. Rules that deny or ask look at these too.
 	Forms [][]string
