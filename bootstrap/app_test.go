@@ -1,9 +1,12 @@
 package bootstrap
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -300,4 +303,71 @@ func TestServe_SessionOpenedAfterEndOfInputIsFree(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// failing is a model whose every answer is an error that nobody foresaw.
+type failing struct{}
+
+func (failing) Open(context.Context, domain.ModelRef) (ports.Model, error) {
+	return failing{}, nil
+}
+func (failing) Catalog(context.Context) ([]domain.ModelInfo, error) { return nil, nil }
+func (failing) Info() domain.ModelInfo {
+	return domain.ModelInfo{Ref: domain.ModelRef{Provider: "p", Model: "m"}}
+}
+func (failing) Stream(context.Context, domain.ModelRequest) iter.Seq2[domain.ModelEvent, error] {
+	return func(yield func(domain.ModelEvent, error) bool) { yield(nil, errors.New("deep down")) }
+}
+
+// A failed turn is one line of the log, with the detail that the client is
+// not told.
+func TestServe_FailedTurnIsOneLineOfTheLog(t *testing.T) {
+	cfg := load(t, "")
+	dir := t.TempDir()
+	var log safeBuffer
+	app, err := New(cfg, WithLog(&log), WithStore(keeping{memory.New(time.Now)}), WithModels(failing{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, client := io.Pipe()
+	read, out := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- app.Serve(context.Background(), jsonrpc.NewStdio(in, out, 0)) }()
+	answers := bufio.NewScanner(read)
+	// ask sends a request and returns its answer.
+	ask := func(id, method, params string) string {
+		t.Helper()
+		if _, err := io.WriteString(client, `{"jsonrpc":"2.0","id":`+id+`,"method":"`+method+`","params":`+params+"}\n"); err != nil {
+			t.Fatal(err)
+		}
+		for answers.Scan() {
+			if strings.Contains(answers.Text(), `"id":`+id+`,`) {
+				return answers.Text()
+			}
+		}
+		t.Fatalf("no answer to %s", method)
+		return ""
+	}
+	ask("1", "initialize", `{"protocolVersion":1}`)
+	opened := ask("2", "session/new", `{"cwd":"`+filepath.ToSlash(dir)+`","mcpServers":[]}`)
+	id := regexp.MustCompile(`"sessionId":"([^"]+)"`).FindStringSubmatch(opened)
+	if id == nil {
+		t.Fatalf("no session: %s", opened)
+	}
+	answer := ask("3", "session/prompt", `{"sessionId":"`+id[1]+`","prompt":[{"type":"text","text":"go"}]}`)
+	if !strings.Contains(answer, "-32603") || strings.Contains(answer, "deep down") {
+		t.Errorf("the answer is %s", answer)
+	}
+	client.Close()
+	go func() { _, _ = io.Copy(io.Discard, read) }() // ends with Serve's output
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	out.Close()
+	if err := app.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(log.String(), "deep down"); n != 1 || strings.Count(log.String(), "ERR") != 1 {
+		t.Errorf("the failure is told %d times:\n%s", n, log.String())
+	}
 }

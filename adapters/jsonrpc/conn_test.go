@@ -237,6 +237,7 @@ func TestConn_FailingTasksDoNotDisturbOthers(t *testing.T) {
 			"exits":    task(func(context.Context) (any, error) { runtime.Goexit(); return nil, nil }),
 			"admit":    admitPanics,
 			"uncoded":  task(func(context.Context) (any, error) { return nil, secret }),
+			"told":     task(func(context.Context) (any, error) { return nil, Observed(secret) }),
 			"internal": task(func(context.Context) (any, error) { return nil, domain.WrapError(domain.Internal, secret, "oops") }),
 			"result":   task(func(context.Context) (any, error) { return func() {}, nil }),
 			"append":   task(func(context.Context) (any, error) { return panicking{}, nil }),
@@ -248,7 +249,7 @@ func TestConn_FailingTasksDoNotDisturbOthers(t *testing.T) {
 			}},
 		})).open()
 		r.send(call("1", "wait", `{}`))
-		for i, method := range []string{"panics", "exits", "admit", "uncoded", "internal", "result", "append"} {
+		for i, method := range []string{"panics", "exits", "admit", "uncoded", "internal", "result", "append", "told"} {
 			id := fmt.Sprint(i + 2)
 			r.send(call(id, method, `{}`))
 			r.want(failure(id, -32603, "Internal error", "INTERNAL_ERROR"))
@@ -270,6 +271,9 @@ func TestConn_FailingTasksDoNotDisturbOthers(t *testing.T) {
 			if !seen["jsonrpc: "+where] {
 				t.Errorf("the observer was not told about %q, only %v", where, seen)
 			}
+		}
+		if seen["jsonrpc: told"] {
+			t.Error("the observer was told again what it knew")
 		}
 	})
 }

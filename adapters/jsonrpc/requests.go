@@ -312,11 +312,26 @@ func (c *Conn) refuse(id ID, e *Error) {
 // maxAnonymous is how many error answers with id null may wait for room.
 const maxAnonymous = 64
 
+// Observed marks an error that the observer was told already, so that it is
+// not told twice. It is answered like any other. A nil err stays nil.
+func Observed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &observedError{err}
+}
+
+type observedError struct{ err error }
+
+func (e *observedError) Error() string { return e.err.Error() }
+func (e *observedError) Unwrap() error { return e.err }
+
 // wireError maps a handler's error to the wire and shows the observer what
 // the peer is not told.
 func (c *Conn) wireError(ctx context.Context, method string, err error) *Error {
 	e := c.Dialect().WireError(abandoned(ctx, err))
-	if e.Reason == wireOf(domain.Internal).reason {
+	var told *observedError
+	if e.Reason == wireOf(domain.Internal).reason && !errors.As(err, &told) {
 		c.trouble("jsonrpc: "+method, err)
 	}
 	return e

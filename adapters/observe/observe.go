@@ -86,44 +86,60 @@ func (l *Logger) Close() error {
 // Log returns the logger itself.
 func (l *Logger) Log() *zerolog.Logger { return &l.log }
 
+// fields adds text fields, given as name and value in turn, and leaves out
+// those without a value.
+func fields(e *zerolog.Event, pairs ...string) *zerolog.Event {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			e = e.Str(pairs[i], pairs[i+1])
+		}
+	}
+	return e
+}
+
+// named gives a model's name; of none it gives "".
+func named(ref domain.ModelRef) string {
+	if ref == (domain.ModelRef{}) {
+		return ""
+	}
+	return ref.String()
+}
+
 // Observe logs one event.
 func (l *Logger) Observe(_ context.Context, ev domain.Event) {
 	switch ev := ev.(type) {
 	case domain.TurnBegan:
-		l.log.Debug().Str("session", string(ev.Session)).Str("turn", string(ev.Turn)).Msg("turn began")
+		fields(l.log.Debug(), "session", string(ev.Session), "turn", string(ev.Turn)).Msg("turn began")
 	case domain.TurnDone:
 		l.turnDone(ev)
 	case domain.StepDone:
-		e := l.log.Debug() // a failure is told once, with its turn
-		if ev.Err != nil {
-			e = e.Err(ev.Err)
-		}
-		e.Str("session", string(ev.Session)).Str("model", ev.Model.String()).Dur("ms", ev.Duration).
+		// Only Debug: a failure is told once at each level, and above with its turn.
+		fields(l.log.Debug().Err(ev.Err), "session", string(ev.Session), "model", named(ev.Model)).Dur("ms", ev.Duration).
 			Int64("in", ev.Usage.Input).Int64("out", ev.Usage.Output).Msg("model request")
 	case domain.CallDone:
-		l.log.Debug().Str("session", string(ev.Session)).Str("tool", ev.Tool).Str("call", string(ev.Call)).
-			Str("status", string(ev.Status)).Dur("ms", ev.Duration).Msg("tool call")
+		fields(l.log.Debug(), "session", string(ev.Session), "tool", ev.Tool, "call", string(ev.Call), "status", string(ev.Status)).
+			Dur("ms", ev.Duration).Msg("tool call")
 	case domain.PermissionDone:
-		l.log.Debug().Str("session", string(ev.Session)).Str("tool", ev.Tool).Bool("asked", ev.Asked).
-			Str("option", ev.Option).Dur("ms", ev.Duration).Msg("permission")
+		fields(l.log.Debug(), "session", string(ev.Session), "tool", ev.Tool, "option", ev.Option).Bool("asked", ev.Asked).
+			Dur("ms", ev.Duration).Msg("permission")
 	case domain.SessionOpened:
-		l.log.Info().Str("session", string(ev.Session)).Str("how", ev.How).Msg("session opened")
+		fields(l.log.Info(), "session", string(ev.Session), "how", ev.How).Msg("session opened")
 	case domain.SessionReleased:
-		l.log.Info().Str("session", string(ev.Session)).Str("how", ev.How).Msg("session released")
+		fields(l.log.Info(), "session", string(ev.Session), "how", ev.How).Msg("session released")
 	case domain.Trouble:
-		l.log.Error().Err(ev.Err).Str("session", string(ev.Session)).Msg(ev.Where)
+		fields(l.log.Error().Err(ev.Err), "session", string(ev.Session)).Msg(ev.Where)
 	}
 }
 
 func (l *Logger) turnDone(ev domain.TurnDone) {
-	e := l.log.Info()
+	e, stop, cause := l.log.Info(), ev.Stop.String(), ""
 	if ev.Err != nil {
-		e = l.log.Error().Err(ev.Err)
+		e, stop = l.log.Error().Err(ev.Err), ""
 	}
 	if ev.Stop == domain.StopCancelled && ev.Cause != nil {
-		e = e.Str("cause", ev.Cause.Error())
+		cause = ev.Cause.Error()
 	}
-	e.Str("session", string(ev.Session)).Str("stop", ev.Stop.String()).Dur("ms", ev.Duration).
+	fields(e, "cause", cause, "session", string(ev.Session), "stop", stop).Dur("ms", ev.Duration).
 		Int("requests", ev.Requests).Int("calls", ev.Calls).
 		Int64("in", ev.Usage.Input).Int64("out", ev.Usage.Output).Msg("turn done")
 }

@@ -47,6 +47,53 @@ func TestObserve_LinesAndLevels(t *testing.T) {
 	}
 }
 
+// A field without a value is no field: "session=" at the end of a line reads
+// like something that was lost.
+func TestObserve_LeavesOutEmptyFields(t *testing.T) {
+	events := []domain.Event{
+		domain.TurnBegan{}, domain.TurnDone{}, domain.TurnDone{Session: "s1", Err: errors.New("boom")},
+		domain.StepDone{}, domain.CallDone{}, domain.PermissionDone{}, domain.SessionOpened{}, domain.SessionReleased{},
+		domain.Trouble{Where: "jsonrpc: not a message", Err: errors.New("boom")}, domain.Trouble{Where: "somewhere"},
+	}
+	for _, ev := range events {
+		for _, json := range []bool{true, false} {
+			var out bytes.Buffer
+			l, err := New(Config{Out: &out, Level: "trace", JSON: json})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Observe(context.Background(), ev)
+			l.Close()
+			line := out.String()
+			if line == "" {
+				t.Errorf("%#v left nothing", ev)
+			}
+			for _, empty := range []string{"= ", "=\n", `":""`, `":"/"`, "=/"} {
+				if strings.Contains(line, empty) {
+					t.Errorf("%#v is logged with an empty field: %s", ev, line)
+				}
+			}
+		}
+	}
+}
+
+func TestNew_OffWritesNothing(t *testing.T) {
+	for _, json := range []bool{true, false} {
+		var out bytes.Buffer
+		l, err := New(Config{Out: &out, Level: "off", JSON: json})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Observe(context.Background(), domain.Trouble{Where: "here", Err: errors.New("boom")})
+		l.Observe(context.Background(), domain.TurnDone{Err: errors.New("boom")})
+		l.Log().Error().Msg("a line of bootstrap")
+		l.Close()
+		if out.Len() > 0 {
+			t.Errorf("json %v: off wrote %q", json, out.String())
+		}
+	}
+}
+
 func TestLogger_MasksSecrets(t *testing.T) {
 	for _, json := range []bool{true, false} {
 		var out bytes.Buffer

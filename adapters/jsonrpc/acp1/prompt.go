@@ -28,7 +28,7 @@ func (c *connection) prompt(ctx context.Context, id domain.SessionID, p object) 
 	return func(context.Context) (jsonrpc.Reply, error) {
 		out, err := run()
 		if err != nil {
-			return jsonrpc.Reply{}, err
+			return jsonrpc.Reply{}, jsonrpc.Observed(err) // with the end of the turn
 		}
 		return jsonrpc.Reply{Result: c.turned(id, out)}, nil
 	}, nil

@@ -2,6 +2,7 @@ package turns
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/berth-dev/berth/core/domain"
 )
@@ -23,11 +24,12 @@ func (t *turn) finish(stop domain.Stop, err error) {
 	if errors.Is(werr, errSealed) {
 		return // given up: the outcome and the journal's end are lastWords'
 	}
-	if werr != nil {
+	switch {
+	case werr == nil:
+	case err == nil && stop != domain.StopCancelled:
+		stop, err = 0, fmt.Errorf("journal the end: %w", werr) // told with the turn's end
+	default:
 		t.e.trouble(t.ctx, t.sid, "turns: journal the end", werr)
-		if err == nil && stop != domain.StopCancelled {
-			stop, err = 0, werr
-		}
 	}
 	t.decide(stop, err)
 	t.tellEnd(stop, text, werr == nil)

@@ -2,6 +2,7 @@ package turns_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -48,6 +49,41 @@ func TestJournal_EachAppendFails(t *testing.T) {
 			}
 		}
 	}
+}
+
+// An end that cannot be journalled is the turn's error, and the observer hears
+// of it once.
+func TestJournal_FailedEndIsObservedOnce(t *testing.T) {
+	bubble(t, nil, func(w *world) {
+		w.model.play(says("hello"))
+		w.store.hook(func(_ context.Context, _ int, recs []domain.Record) (bool, error) {
+			if _, ends := recs[len(recs)-1].(domain.TurnFinished); ends {
+				return false, errFull
+			}
+			return false, nil
+		})
+		r := w.begin("go")
+		<-r.done
+		if !errors.Is(r.err, errFull) {
+			t.Fatalf("the turn ended with %v, want %v", r.err, errFull)
+		}
+		w.observer.mu.Lock()
+		defer w.observer.mu.Unlock()
+		var heard []domain.Event
+		for _, ev := range w.observer.events {
+			switch ev := ev.(type) {
+			case domain.Trouble:
+				heard = append(heard, ev)
+			case domain.TurnDone:
+				if errors.Is(ev.Err, errFull) {
+					heard = append(heard, ev)
+				}
+			}
+		}
+		if len(heard) != 1 {
+			t.Errorf("the observer heard of it %d times: %+v", len(heard), heard)
+		}
+	})
 }
 
 func failedAppend(w *world, r *running, change *tool, broken bool) {
