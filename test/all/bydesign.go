@@ -35,11 +35,12 @@ func designs() []design {
 	}
 }
 
-func skippedByDesign(name string) bool {
+// skippedByDesign returns the reason of the design that covers a test.
+func skippedByDesign(name string) (reason string, ok bool) {
 	for _, d := range designs() {
 		if d.name.MatchString(name) {
-			return true
+			return d.reason, true
 		}
 	}
-	return false
+	return "", false
 }

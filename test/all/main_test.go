@@ -45,6 +45,36 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// The end of a run says where to look, whatever went wrong, and names what was
+// skipped on purpose.
+func TestSummary_OfTests(t *testing.T) {
+	r := &runner{
+		done:   []outcome{{stage: "test", err: errors.New("go test: exit status 1")}},
+		counts: counts{passed: 3, byDesign: 2, broken: 2},
+		design: []skip{{"m/a.TestOne/x", "nothing to prove"}, {"m/b.TestTwo", "root may do all"}, {"m/a.TestOne/y", "nothing to prove"}},
+		broken: []skip{{"m/c", "it did not build"}, {"m/d", "its test binary failed outside of any test: exit status 3"}},
+	}
+	var out strings.Builder
+	if got := r.summary(&out); got != 1 {
+		t.Errorf("status %d, want 1", got)
+	}
+	const want = `
+skipped by design:
+  nothing to prove:
+    m/a.TestOne/x
+    m/a.TestOne/y
+  root may do all:
+    m/b.TestTwo
+package m/c: it did not build
+package m/d: its test binary failed outside of any test: exit status 3
+3 passed, 0 failed, 2 skipped, and 2 packages that did not build or did not come to their end
+FAILED
+`
+	if !strings.HasSuffix(out.String(), want) {
+		t.Errorf("the summary is\n%s\nand should end in\n%s", out.String(), want)
+	}
+}
+
 func TestParse(t *testing.T) {
 	if _, err := parse([]string{"-stages", "vet,nonsense"}, io.Discard); err == nil {
 		t.Error("an unknown stage was accepted")

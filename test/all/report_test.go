@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,6 +17,8 @@ func TestReport(t *testing.T) {
 		absent []string
 		counts counts
 		left   []skip
+		design []string // names
+		broken []skip
 	}{
 		{
 			name: "a passing package is one line",
@@ -79,6 +82,7 @@ func TestReport(t *testing.T) {
 				`{"Action":"skip","Package":"m/adapters/memory","Test":"TestStore/reopen"}`,
 			),
 			counts: counts{byDesign: 1},
+			design: []string{"m/adapters/memory.TestStore/reopen"},
 		},
 		{
 			name: "what does not compile is shown",
@@ -88,7 +92,41 @@ func TestReport(t *testing.T) {
 				`{"Action":"output","Package":"m/a","Output":"FAIL\tm/a [build failed]\n"}`,
 				`{"Action":"fail","Package":"m/a"}`,
 			),
-			want: []string{"a.go:1: undefined: x", "FAIL\tm/a [build failed]"},
+			want:   []string{"a.go:1: undefined: x", "FAIL\tm/a [build failed]"},
+			counts: counts{broken: 1},
+			broken: []skip{{"m/a", "it did not build"}},
+		},
+		{
+			name: "what does not build is known by its mark alone",
+			in: stream(
+				`{"Action":"start","Package":"m/a"}`,
+				`{"Action":"fail","Package":"m/a","Elapsed":0,"FailedBuild":"m/b"}`,
+			),
+			counts: counts{broken: 1},
+			broken: []skip{{"m/a", "it did not build"}},
+		},
+		{
+			name: "what imports nothing that exists does not build",
+			in: stream(
+				`{"Action":"output","Package":"m/a","Output":"FAIL\tm/a [setup failed]\n"}`,
+				`{"Action":"fail","Package":"m/a"}`,
+			),
+			want:   []string{"[setup failed]"},
+			counts: counts{broken: 1},
+			broken: []skip{{"m/a", "it did not build"}},
+		},
+		{
+			name: "a binary that dies before or after its tests",
+			in: stream(
+				`{"Action":"run","Package":"m/a","Test":"TestOne"}`,
+				`{"Action":"pass","Package":"m/a","Test":"TestOne"}`,
+				`{"Action":"output","Package":"m/a","Output":"exit status 3\n"}`,
+				`{"Action":"output","Package":"m/a","Output":"FAIL\tm/a\t0.01s\n"}`,
+				`{"Action":"fail","Package":"m/a"}`,
+			),
+			want:   []string{"exit status 3"},
+			counts: counts{passed: 1, broken: 1},
+			broken: []skip{{"m/a", "its test binary failed outside of any test: exit status 3"}},
 		},
 		{
 			name: "what is no event is passed on",
@@ -127,6 +165,16 @@ func TestReport(t *testing.T) {
 			}
 			if len(r.skipped) != len(test.left) || (len(test.left) > 0 && r.skipped[0] != test.left[0]) {
 				t.Errorf("left out %v, want %v", r.skipped, test.left)
+			}
+			if !slices.Equal(r.broken, test.broken) {
+				t.Errorf("broken %v, want %v", r.broken, test.broken)
+			}
+			var design []string
+			for _, s := range r.design {
+				design = append(design, s.what)
+			}
+			if !slices.Equal(design, test.design) {
+				t.Errorf("by design %v, want %v", design, test.design)
 			}
 		})
 	}

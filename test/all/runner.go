@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -19,6 +20,8 @@ type runner struct {
 	err    io.Writer
 	done   []outcome
 	counts counts // of go test, over all its packages
+	design []skip // what go test skipped by design
+	broken []skip // packages that failed without a failed test
 }
 
 // outcome is how one stage ended.
@@ -119,9 +122,7 @@ func (r *runner) summary(w io.Writer) int {
 			fmt.Fprintf(w, "         left out: %s: %s\n", s.what, s.why)
 		}
 	}
-	if r.counts.ran() > 0 {
-		fmt.Fprintf(w, "\n%s\n", r.counts)
-	}
+	r.testSummary(w)
 	switch {
 	case status != 0:
 		fmt.Fprintln(w, "FAILED")
@@ -134,6 +135,32 @@ func (r *runner) summary(w io.Writer) int {
 		fmt.Fprintln(w, "everything passed")
 	}
 	return status
+}
+
+// testSummary prints what became of the tests: their numbers, the packages
+// that never came to them, and which ones were skipped by design.
+func (r *runner) testSummary(w io.Writer) {
+	if r.counts.ran() == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	if len(r.design) > 0 {
+		fmt.Fprintln(w, "skipped by design:")
+	}
+	for i, s := range r.design {
+		if !slices.ContainsFunc(r.design[:i], func(before skip) bool { return before.why == s.why }) {
+			fmt.Fprintf(w, "  %s:\n", s.why)
+			for _, same := range r.design[i:] {
+				if same.why == s.why {
+					fmt.Fprintf(w, "    %s\n", same.what)
+				}
+			}
+		}
+	}
+	for _, s := range r.broken {
+		fmt.Fprintf(w, "package %s: %s\n", s.what, s.why)
+	}
+	fmt.Fprintln(w, r.counts)
 }
 
 // stageLeftOut reports whether the stage itself did not run.

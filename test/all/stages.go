@@ -72,7 +72,7 @@ func (r *runner) testStage(ctx context.Context) ([]skip, error) {
 	cmd.Stdout = report
 	err := r.exec(cmd)
 	report.Close()
-	r.counts = report.counts
+	r.counts, r.design, r.broken = report.counts, report.design, report.broken
 	skipped = append(skipped, report.skipped...)
 	if err == nil && r.counts.passed == 0 {
 		err = errors.New("go test ran no test")
