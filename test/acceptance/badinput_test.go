@@ -30,7 +30,7 @@ func TestBadInput_Configuration(t *testing.T) {
 		{"out of range", "[acp]\nmax_sessions = 0\n", nil, nil, []string{"acp.max_sessions: 0 is out of range"}},
 		{"variable that names no key", "", nil, []string{"BERTH_acp__max_sesions=3"}, []string{"BERTH_acp__max_sesions", "names no setting"}},
 		{"flag out of range", "", []string{"--max-sessions", "0"}, nil, []string{"0 is out of range"}},
-		{"bad log level", "", []string{"--log-level", "loud"}, nil, []string{"loud", "trace, debug, info, warn, error"}},
+		{"bad log level", "", []string{"--log-level", "loud"}, nil, []string{"loud", "trace, debug, info, warn, error, off"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -153,6 +153,27 @@ func TestBadInput_Store(t *testing.T) {
 				t.Errorf("with store.required the data directory changed to\n%s", after)
 			}
 		})
+	}
+}
+
+// TestLogLevel_Off: a log that is off says nothing, not even that sessions are
+// not saved, and the agent works.
+func TestLogLevel_Off(t *testing.T) {
+	w := (&scenario{model: "--- next always\ntext \"In memory.\"\n"}).prepare(t)
+	file := filepath.Join(w.config, "file")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.data = filepath.Join(file, "data") // cannot be made
+	p := launch(t, w, []string{"--log-level", "off"}, nil)
+	p.initialize()
+	if got := stopReason(p.call("p", "session/prompt", promptOf(p.newSession(w), "hello"))); got != "end_turn" {
+		t.Errorf("the prompt was answered %s", got)
+	}
+	p.in.Close()
+	p.endsWith(0, patience)
+	if said := p.stderr.String(); said != "" {
+		t.Errorf("it said %q", said)
 	}
 }
 
