@@ -142,22 +142,18 @@ func (v *view) changed(u acpclient.Update) {
 	delete(v.live, u.ToolCallID)
 	for _, c := range u.Content {
 		if c.Type == "content" {
-			v.lines(news(shown, outputLines(c.Text())))
+			v.lines(ended(shown, outputLines(c.Text())))
 		}
 	}
 }
 
-// running shows what a call has put out since it was last told of. The last
-// line may still grow and is left for the next time.
+// running shows what a call has put out since it was last told of.
 func (v *view) running(u acpclient.Update) {
 	for _, c := range u.Content {
 		if c.Type != "content" {
 			continue
 		}
 		lines := outputLines(c.Text())
-		if len(lines) > 0 && !strings.HasSuffix(c.Text(), "\n") && !strings.HasSuffix(c.Text(), "```") {
-			lines = lines[:len(lines)-1]
-		}
 		for _, l := range news(v.live[u.ToolCallID], lines) {
 			v.line(dim, "  %s", l)
 		}
@@ -177,18 +173,15 @@ func outputLines(text string) []string {
 	return lines
 }
 
-// news are the lines of an output that were not among those shown before.
-// An output that is long loses its beginning; then what followed the last
-// shown line is new.
+// news are the lines of an output that were not among those shown before. A
+// last line that has grown is new, and of an output so long that it lost its
+// beginning what follows the last shown line.
 func news(shown, lines []string) []string {
-	if len(shown) == 0 {
-		return lines
-	}
 	n := 0
 	for n < len(shown) && n < len(lines) && shown[n] == lines[n] {
 		n++
 	}
-	if n == len(shown) {
+	if last := len(shown) - 1; n == len(shown) || n == last && n < len(lines) && strings.HasPrefix(lines[n], shown[n]) {
 		return lines[n:]
 	}
 	for i := len(lines) - 1; i >= 0; i-- {
@@ -197,6 +190,15 @@ func news(shown, lines []string) []string {
 		}
 	}
 	return lines
+}
+
+// ended are the lines of a final output that were not shown while it came.
+// It may begin with a line about it that was not in what came.
+func ended(shown, lines []string) []string {
+	if len(shown) > 0 && len(lines) > 0 && lines[0] != shown[0] && strings.HasPrefix(lines[0], "[") {
+		return append([]string{lines[0]}, news(shown, lines[1:])...)
+	}
+	return news(shown, lines)
 }
 
 // contents shows diffs and text of a tool call.
