@@ -23,32 +23,62 @@ func command(m []string, tools toolbox) action {
 	if how == unable {
 		return action{say: "This session's `shell` cannot run a command like that; leave out what comes after the command."}
 	}
-	a := action{
+	return action{
 		say:    "I will run " + code(shorten(line, 200)) + how + "; you may be asked first.",
 		call:   tools.call("shell", append([]role{{commands, line}}, wishes...)...),
-		report: outcome(line), failure: outcome(line),
+		report: outcome, failure: outcome,
 	}
-	return a
 }
 
 // unable is how a command is run that the tool has no argument for.
 const unable = "unable"
 
-// outcome says how a command ended, with what it wrote: what the tool says of
-// its own in square brackets stands before.
-func outcome(line string) func(domain.ToolOutput) string {
-	return func(o domain.ToolOutput) string { return quote(o.Text) }
+// How much of a command's output is quoted: what matters is often the end.
+const firstLines, lastLines = 4, 8
+
+// outcome says how a command ended, and quotes what it wrote. The tool's own
+// first line stands in square brackets before that.
+func outcome(o domain.ToolOutput) string {
+	head, body := heading(o.Text)
+	if head == "" {
+		return "That did not work: " + shorten(o.Text, 500)
+	}
+	wrote := excerpt(body, firstLines, lastLines)
+	if wrote == "" || strings.TrimSpace(body) == "(no output)" {
+		wrote = "It wrote nothing."
+	}
+	head, _, _ = strings.Cut(strings.TrimSuffix(head, "]"), "; since: ")
+	said := sentence(head)
+	switch m := regexp.MustCompile(`^\[(job \S+: )?exit code (\d+)( .*)?, (.+)$`).FindStringSubmatch(head); {
+	case m == nil:
+	case m[2] == "0":
+		said = "It ended well: " + m[1] + "exit code 0, after " + m[4] + "."
+	default:
+		said = "It failed: " + m[1] + "exit code " + m[2] + m[3] + ", after " + m[4] + "."
+	}
+	if m := regexp.MustCompile(`^\[job (\S+) is running;`).FindStringSubmatch(head); m != nil {
+		said = fmt.Sprintf("It runs as job %s. Say %s to see more of it, and %s to end it.",
+			m[1], code("output of job "+m[1]), code("stop job "+m[1]))
+	}
+	return join([]string{said, wrote})
 }
 
 func output(m []string, tools toolbox) action {
 	return action{
 		say:  "I will look at what job " + code(m[1]) + " has written.",
-		call: tools.call("shell_output", role{jobs, m[1]}), failure: outcome(""),
+		call: tools.call("shell_output", role{jobs, m[1]}), report: outcome, failure: outcome,
 	}
 }
 
+func running(_ []string, tools toolbox) action {
+	return action{say: "I will look at which commands run in the background.", call: tools.call("shell_output")}
+}
+
 func kill(m []string, tools toolbox) action {
-	return action{say: "I will stop job " + code(m[1]) + ".", call: tools.call("shell_kill", role{jobs, m[1]}), report: firstLine}
+	return action{
+		say:  "I will stop job " + code(m[1]) + ".",
+		call: tools.call("shell_kill", role{jobs, m[1]}), report: outcome, failure: outcome,
+	}
 }
 
 // wished takes the wishes off the end of a request for a command, and then

@@ -92,7 +92,7 @@ func find(m []string, tools toolbox) action {
 		say += " in " + code(dir)
 		values = append(values, role{paths, dir})
 	}
-	return action{say: say + ".", call: tools.call("glob", values...)}
+	return action{say: say + ".", call: tools.call("glob", values...), report: found}
 }
 
 // search looks for a text in files. It is taken literally unless it stands
@@ -113,5 +113,5 @@ func search(m []string, tools toolbox) action {
 		say += " in " + code(place)
 		values = append(values, role{where, place})
 	}
-	return action{say: say + ".", call: tools.call("search", values...)}
+	return action{say: say + ".", call: tools.call("search", values...), report: found}
 }

@@ -51,6 +51,7 @@ func newGrammar() grammar {
 		{"history", "", re(`(?:history|what did (?:we|i) (?:do|say|ask)(?: before| so far)?|what have we done)[.!?]*`), nil},
 		{"run COMMAND", "shell", re(`(?:(?:run|execute|exec)(?: the command)?(?::|\s)|(\$)\s)\s*` + rest), command},
 		{"output of job JOB", "shell_output", re(`(?:show(?: me)? |read )?(?:the )?output of(?: the)?(?: job)? ` + job), output},
+		{"jobs", "shell_output", re(`(?:(?:list|show)(?: me)? (?:the|all|my) )?(?:background )?jobs[.!?]*`), running},
 		{"stop job JOB", "shell_kill", re(`(?:stop|kill)(?: the)? job ` + job), kill},
 		{"list [DIRECTORY]", "list_directory", re(`(?:(?:list|ls|dir)(?: the)?(?: (?:files|directory|folder|contents))?|show(?: me)?(?: the)? (?:files|directory|folder))(?: (?:in|of|under))?(?: ` + rest + `)?`), list},
 		{"plan: STEP; STEP; …", "update_plan", re(`(?:make a |update the )?plan(?: to)?:?\s+` + rest), nil},

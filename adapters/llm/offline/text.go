@@ -157,11 +157,36 @@ func quote(text string) string {
 	if strings.TrimSpace(body) == "" {
 		return join([]string{head, "There is nothing in it."})
 	}
-	lines := strings.Split(strings.TrimRight(body, "\n"), "\n")
-	foot := ""
-	if n := len(lines) - quotedLines; n > 0 {
-		lines, foot = lines[:quotedLines], fmt.Sprintf("… and %s more.", countOf(n, "line"))
+	return join([]string{head, excerpt(body, quotedLines, 0)})
+}
+
+// found quotes what was looked for, and says first in words how much it was.
+func found(o domain.ToolOutput) string {
+	head, body := heading(o.Text)
+	if head == "" {
+		return quote(o.Text)
 	}
+	return join([]string{sentence(head), excerpt(body, quotedLines, 0)})
+}
+
+// sentence is a line in square brackets as a sentence.
+func sentence(head string) string {
+	head = strings.TrimSuffix(strings.TrimPrefix(head, "["), "]")
+	first, n := utf8.DecodeRuneInString(head)
+	head = string(unicode.ToUpper(first)) + head[n:]
+	if !strings.HasSuffix(head, ".") {
+		head += "."
+	}
+	return head
+}
+
+// excerpt quotes the first and the last lines of a text, "" when there is
+// nothing in it.
+func excerpt(text string, first, last int) string {
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	fence := "```"
 	for i, l := range lines {
 		for strings.Contains(l, fence) {
@@ -171,7 +196,17 @@ func quote(text string) string {
 			lines[i] = string([]rune(l)[:quotedRunes]) + "…"
 		}
 	}
-	return join([]string{head, fence + "\n" + strings.Join(lines, "\n") + "\n" + fence, foot})
+	quoted := func(lines []string) string {
+		if len(lines) == 0 {
+			return ""
+		}
+		return fence + "\n" + strings.Join(lines, "\n") + "\n" + fence
+	}
+	left := len(lines) - first - last
+	if left <= 0 {
+		return quoted(lines)
+	}
+	return join([]string{quoted(lines[:first]), fmt.Sprintf("… and %s more.", countOf(left, "line")), quoted(lines[len(lines)-last:])})
 }
 
 func heading(text string) (head, body string) {
