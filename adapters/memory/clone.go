@@ -195,6 +195,11 @@ func (c *cloner) content(v domain.CallContent) domain.CallContent {
 		text(c, v.OldText)
 		text(c, v.NewText)
 		return v
+	case domain.FileContent:
+		c.block(v.File)
+		text(c, v.Title)
+		v.Data = nil
+		return v
 	}
 	c.refuse(v)
 	return v

@@ -22,6 +22,8 @@ type flat struct {
 	oldText string
 	newText string
 	created bool
+
+	delivered bool
 }
 
 func readBlock(r *reader) domain.Block {
@@ -51,6 +53,12 @@ func readContent(r *reader) domain.CallContent {
 		return domain.ContentBlock{Block: f.block}
 	case typeDiff:
 		return domain.Diff{Path: f.path, OldText: f.oldText, NewText: f.newText, Created: f.created}
+	case typeFile:
+		if file, ok := f.block.(domain.Attachment); ok {
+			return domain.FileContent{File: file, Title: f.title, Delivered: f.delivered}
+		}
+		r.fail("a shown file that is no attachment")
+		return nil
 	}
 	r.fail("the unknown content " + f.kind)
 	return nil
@@ -94,6 +102,8 @@ func readFlat(r *reader, content bool) (f flat) {
 			f.newText = r.text()
 		case "created":
 			f.created = r.flag()
+		case "delivered":
+			f.delivered = r.flag()
 		default:
 			r.skip()
 		}

@@ -244,6 +244,7 @@ const (
 	typeAttachment = "attachment"
 	typeContent    = "content"
 	typeDiff       = "diff"
+	typeFile       = "file"
 )
 
 func writeBlock(w *writer, b domain.Block) error {
@@ -301,6 +302,11 @@ func writeContent(w *writer, c domain.CallContent) error {
 		text(w, "old_text", c.OldText)
 		text(w, "new_text", c.NewText)
 		w.flag("created", c.Created)
+	case domain.FileContent: // without its bytes
+		text(w, "type", typeFile)
+		object(w, "block", domain.Block(c.File), noting(&err, writeBlock))
+		text(w, "title", c.Title)
+		w.flag("delivered", c.Delivered)
 	default:
 		return domain.Errorf(domain.InvalidArgument, "A %T cannot be stored as the content of a call", c)
 	}

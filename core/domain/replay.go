@@ -12,7 +12,8 @@ func Updates(r Record) []Update {
 			status = CallFailed
 		}
 		return []Update{CallChanged{
-			ID: r.Call, Status: status, Content: shown(r), Locations: r.Locations, RawOutput: r.RawOutput,
+			ID: r.Call, Status: status, Title: deliveryTitle(r.Content),
+			Content: shown(r), Locations: r.Locations, RawOutput: r.RawOutput,
 		}}
 	case PlanSet:
 		return []Update{PlanChanged{Entries: r.Entries}}
@@ -35,6 +36,17 @@ func shown(r CallFinished) []CallContent {
 		return r.Content
 	}
 	return []CallContent{ContentBlock{Block: Text{Text: r.Text}}}
+}
+
+// deliveryTitle is what a call is called once it has delivered a file; "" for
+// every other.
+func deliveryTitle(list []CallContent) string {
+	for _, c := range list {
+		if f, ok := c.(FileContent); ok && f.Delivered {
+			return f.Title
+		}
+	}
+	return ""
 }
 
 // Replay returns what a client is told when r is read back by load. It is

@@ -58,7 +58,8 @@ type Location struct {
 	Line int    // 1-based; 0 when the whole file is meant
 }
 
-// CallContent is shown inside a tool call. Members: ContentBlock, Diff.
+// CallContent is shown inside a tool call. Members: ContentBlock, Diff,
+// FileContent.
 //
 //sumtype:decl
 type CallContent interface{ isCallContent() }
@@ -75,8 +76,23 @@ type Diff struct {
 	Created bool
 }
 
+// FileContent shows what a file holds: a picture, or a file that is delivered
+// to the client. What is kept of it names the file only; the bytes are read
+// again when it is shown again.
+type FileContent struct {
+	File Attachment // of a delivery the copy in uploads, and its attachment: uri
+	// Title is what a delivery is called; "" for a picture.
+	Title string
+	// Delivered tells a delivery from a picture.
+	Delivered bool
+	// Data are the bytes that File.SHA256 speaks of, on their way to a client.
+	// Stores leave them out.
+	Data []byte
+}
+
 func (ContentBlock) isCallContent() {}
 func (Diff) isCallContent()         {}
+func (FileContent) isCallContent()  {}
 
 // ToolPlan is what a prepared call is going to do, before it does anything.
 type ToolPlan struct {

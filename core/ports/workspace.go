@@ -19,12 +19,18 @@ type Roots interface {
 	Canonical(path string) string
 }
 
-// Blobs keeps the blobs of prompts as files of the session.
+// Blobs keeps the blobs of prompts as files of the session, and reads again
+// what clients are shown of files.
 type Blobs interface {
 	// Store writes all blobs below <cwd>/uploads, all checked before the
 	// first is written, named by content, never through a link. The result
 	// has one attachment for each resource, in order.
 	Store(context.Context, domain.Session, []domain.Resource) ([]domain.Attachment, error)
+	// Read returns the bytes of a file that was stored, delivered or shown
+	// before, if it holds them still. NotFound when it is gone, Conflict when it
+	// holds something else, Denied when the session's rules keep it from being
+	// read now.
+	Read(context.Context, domain.Session, domain.Attachment) ([]byte, error)
 	// Remove deletes attachments of a session that is deleted. Missing files
 	// are no error.
 	Remove(context.Context, domain.Session, []domain.Attachment) error

@@ -19,6 +19,7 @@ type encoder struct {
 	buf      []byte
 	start    int // where the params begin in buf
 	limit    int // bytes of one string
+	exempt   int // bytes that count for nothing, see file
 	zeroclaw bool
 }
 
@@ -27,7 +28,7 @@ func newEncoder(dst []byte, zeroclaw bool) encoder {
 }
 
 // over reports whether more was appended than a line may have.
-func (e *encoder) over() bool { return len(e.buf)-e.start > maxLine }
+func (e *encoder) over() bool { return len(e.buf)-e.start-e.exempt > maxLine }
 
 // fits reports whether what was appended is no longer than a line may be. If
 // it is, fits takes it back and tightens the limits, for the caller to write
@@ -36,7 +37,7 @@ func (e *encoder) fits() bool {
 	if !e.over() || e.limit <= 1<<10 {
 		return true
 	}
-	e.buf, e.limit = e.buf[:e.start], e.limit/4
+	e.buf, e.limit, e.exempt = e.buf[:e.start], e.limit/4, 0
 	return false
 }
 
@@ -170,6 +171,26 @@ func (e *encoder) media(kind, mime string, data []byte) bool {
 	e.raw(`,"data":`)
 	e.base64(data)
 	return true
+}
+
+// file appends what a shown file holds, as a content block. A delivered file
+// is never cut: it may make the one message of ours that is longer than others.
+func (e *encoder) file(f domain.FileContent) {
+	switch {
+	case f.Delivered && f.Data != nil:
+		before := len(e.buf)
+		e.raw(`{"type":"resource","resource":{"uri":`)
+		e.string(f.File.URI)
+		e.member("mimeType", f.File.MIME)
+		e.raw(`,"blob":"`)
+		e.buf = base64.StdEncoding.AppendEncode(e.buf, f.Data)
+		e.raw(`"}}`)
+		e.exempt += len(e.buf) - before
+	case f.Data != nil && len(f.Data) <= e.blobLimit():
+		e.block(domain.Image{MIME: f.File.MIME, Data: f.Data, URI: f.File.URI})
+	default: // too large for a message, or nobody read it
+		e.block(domain.Attachment{Path: f.File.Path, Name: f.File.Name, MIME: f.File.MIME, Size: f.File.Size})
+	}
 }
 
 func (e *encoder) base64(data []byte) {

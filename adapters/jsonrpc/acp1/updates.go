@@ -214,6 +214,9 @@ func (e *encoder) contents(list []domain.CallContent) {
 			e.block(c.Block)
 		case domain.Diff:
 			e.diff(c)
+		case domain.FileContent:
+			e.raw(`{"type":"content","content":`)
+			e.file(c)
 		}
 		e.raw(`}`)
 	}

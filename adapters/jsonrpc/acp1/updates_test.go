@@ -1,6 +1,8 @@
 package acp1
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -66,6 +68,19 @@ func TestUpdates(t *testing.T) {
 			`{"sessionUpdate":"tool_call","toolCallId":"c","title":"E","kind":"edit","status":"in_progress","content":[` +
 				`{"type":"diff","path":"/a","oldText":"x","newText":"y"},{"type":"diff","path":"/b","oldText":null,"newText":"n"},` +
 				`{"type":"diff","path":"/c","oldText":"z","newText":""},{"type":"diff","path":"/d","oldText":"","newText":"was empty"}]}`},
+		{"delivery", domain.CallChanged{ID: "c", Status: domain.CallCompleted, Title: "Report", Content: append(text("ok"), domain.FileContent{
+			File: domain.Attachment{Path: "/p/uploads/ab.pdf", URI: "attachment://deliver/ab.pdf", MIME: "application/pdf", Size: 2}, Title: "Report", Delivered: true, Data: []byte("hi")})},
+			`{"sessionUpdate":"tool_call_update","toolCallId":"c","title":"Report","status":"completed","content":[{"type":"content","content":{"type":"text","text":"ok"}},` +
+				`{"type":"content","content":{"type":"resource","resource":{"uri":"attachment://deliver/ab.pdf","mimeType":"application/pdf","blob":"aGk="}}}]}`},
+		{"empty delivery", domain.CallChanged{ID: "c", Content: []domain.CallContent{domain.FileContent{
+			File: domain.Attachment{URI: "attachment://deliver/e3.txt"}, Delivered: true, Data: []byte{}}}},
+			`{"sessionUpdate":"tool_call_update","toolCallId":"c","content":[{"type":"content","content":{"type":"resource","resource":{"uri":"attachment://deliver/e3.txt","blob":""}}}]}`},
+		{"picture", domain.CallChanged{ID: "c", Content: []domain.CallContent{domain.FileContent{
+			File: domain.Attachment{Path: "/p/a.png", Name: "a.png", MIME: "image/png"}, Data: []byte("hi")}}},
+			`{"sessionUpdate":"tool_call_update","toolCallId":"c","content":[{"type":"content","content":{"type":"image","mimeType":"image/png","data":"aGk="}}]}`},
+		{"picture that nobody read", domain.CallChanged{ID: "c", Content: []domain.CallContent{domain.FileContent{
+			File: domain.Attachment{Path: "/p/a.png", Name: "a.png", MIME: "image/png", Size: 9}}}},
+			`{"sessionUpdate":"tool_call_update","toolCallId":"c","content":[{"type":"content","content":{"type":"resource_link","uri":"file:///p/a.png","name":"a.png","mimeType":"image/png","size":9}}]}`},
 		{"change of the status alone", domain.CallChanged{ID: "c", Status: domain.CallInProgress}, `{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"in_progress"}`},
 		{"change of all", domain.CallChanged{ID: "c", Status: domain.CallCompleted, Title: "T", Content: text("ok"), Locations: []domain.Location{}, RawOutput: []byte("{\n \"n\": 1 }")},
 			`{"sessionUpdate":"tool_call_update","toolCallId":"c","title":"T","status":"completed","content":[{"type":"content","content":{"type":"text","text":"ok"}}],"locations":[],"rawOutput":{"n":1}}`},
@@ -153,6 +168,32 @@ func TestUpdates_TooLong(t *testing.T) {
 				t.Errorf("%.200s… does not say %s", got, c.says)
 			}
 		})
+	}
+}
+
+// TestUpdates_ADeliveryIsNeverCut: it is the one message of ours that may be
+// longer than 10 MiB, and everything else in it keeps its bounds.
+func TestUpdates_ADeliveryIsNeverCut(t *testing.T) {
+	data := bytes.Repeat([]byte{0xA5, 1, 2}, domain.MaxBlobBytes/3+1)[:domain.MaxBlobBytes]
+	file := domain.FileContent{File: domain.Attachment{URI: "attachment://deliver/ab.bin"}, Title: "T", Delivered: true, Data: data}
+	long := domain.ContentBlock{Block: domain.Text{Text: strings.Repeat("x", 2<<20)}}
+	for _, zeroclaw := range []bool{false, true} {
+		got := updateJSON(t, domain.CallChanged{ID: "c", Status: domain.CallCompleted, Content: []domain.CallContent{long, file, long}}, zeroclaw)
+		if !strings.Contains(got, `"blob":"`+base64.StdEncoding.EncodeToString(data)+`"}}`) {
+			t.Errorf("zeroclaw %t: the file is not whole in %d bytes", zeroclaw, len(got))
+		}
+		if most := base64.StdEncoding.EncodedLen(len(data)) + 3<<20; len(got) > most {
+			t.Errorf("zeroclaw %t: %d bytes, more than %d", zeroclaw, len(got), most)
+		}
+		var u struct{ Body string }
+		if err := json.Unmarshal([]byte(got), &u); err != nil || len(u.Body) > bodyLimit+100 {
+			t.Errorf("body of %d bytes, %v", len(u.Body), err)
+		}
+	}
+	got := updateJSON(t, domain.CallChanged{ID: "c", Content: []domain.CallContent{domain.FileContent{
+		File: domain.Attachment{Path: "/p/a.png", MIME: "image/png"}, Data: data}}}, false)
+	if !strings.Contains(got, `"type":"resource_link","uri":"file:///p/a.png"`) || len(got) > 1000 {
+		t.Errorf("a picture too large for a message: %.200s…", got)
 	}
 }
 

@@ -50,6 +50,9 @@ func blobsChecks() []check[BlobsHarness] {
 		{"blobs-limit", "a blob of exactly the limit is taken", blobsLimit},
 		{"blobs-none", "no blobs is no operation", blobsNone},
 		{"blobs-cancelled", "nothing new begins after a cancel", blobsCancelled},
+		{"blobs-read", "what a client was shown can be shown again, byte for byte", blobsRead},
+		{"blobs-read-changed", "a client is never shown another content than the first time", blobsReadChanged},
+		{"blobs-read-gone", "a file that is gone is said to be gone", blobsReadGone},
 		{"blobs-remove", "a deleted session leaves nothing of its own, and nothing else goes", blobsRemove},
 		{"blobs-remove-foreign", "only what was stored is ever removed", blobsRemoveForeign},
 	}
@@ -213,6 +216,36 @@ func blobsCancelled(t TB, h BlobsHarness) {
 	}
 	if len(f.Files()) != before {
 		t.Errorf("files were written")
+	}
+}
+
+func blobsRead(t TB, h BlobsHarness) {
+	f := h.Open(t)
+	for _, text := range []string{"hello", "", "\x89PNG\r\n\x00\xff"} {
+		a := stored(t, f, blob(text, "image/png", "x:/y"))[0]
+		if got, err := f.Blobs.Read(t.Context(), f.Session, a); err != nil || string(got) != text {
+			t.Errorf("Read of %q: %q, %v", text, got, err)
+		}
+	}
+}
+
+func blobsReadChanged(t TB, h BlobsHarness) {
+	f := h.Open(t)
+	a := stored(t, f, blob("mine", "text/plain", ""))[0]
+	f.Damage(a.Path)
+	if got, err := f.Blobs.Read(t.Context(), f.Session, a); !domain.HasCode(err, domain.Conflict) || len(got) > 0 {
+		t.Errorf("Read of a changed file: %q, %v", got, err)
+	}
+}
+
+func blobsReadGone(t TB, h BlobsHarness) {
+	f := h.Open(t)
+	a := stored(t, f, blob("mine", "text/plain", ""))[0]
+	if err := f.Blobs.Remove(t.Context(), f.Session, []domain.Attachment{a}); err != nil {
+		t.Fatalf("Remove: %v", err)
+	}
+	if _, err := f.Blobs.Read(t.Context(), f.Session, a); !domain.HasCode(err, domain.NotFound) {
+		t.Errorf("Read of a file that is gone: %v", err)
 	}
 }
 

@@ -523,6 +523,22 @@ func (b *blobMap) put(blobs []domain.Resource) []domain.Attachment {
 	return out
 }
 
+func (b *blobMap) Read(_ context.Context, _ domain.Session, a domain.Attachment) ([]byte, error) {
+	raw, ok := b.files[a.Path]
+	sum := sha256.Sum256(raw)
+	switch {
+	case !ok && b.fault == "reads what is gone":
+		return nil, nil
+	case !ok:
+		return nil, domain.Errorf(domain.NotFound, "no %s", a.Path)
+	case hex.EncodeToString(sum[:]) != a.SHA256 && b.fault != "reads anything":
+		return nil, domain.Errorf(domain.Conflict, "%s has changed", a.Path)
+	case b.fault == "reads half":
+		return raw[:len(raw)/2], nil
+	}
+	return raw, nil
+}
+
 func (b *blobMap) Remove(_ context.Context, _ domain.Session, gone []domain.Attachment) error {
 	for _, a := range gone {
 		raw, ok := b.files[a.Path]
@@ -564,6 +580,9 @@ func TestBlobsMutants(t *testing.T) {
 		{"the limit is one too few", "blobs-limit", with("one too few")},
 		{"writes something for nothing", "blobs-none", with("marks nothing")},
 		{"goes on after a cancel", "blobs-cancelled", with("after cancel")},
+		{"reads half of it", "blobs-read", with("reads half")},
+		{"shows what somebody else wrote", "blobs-read-changed", with("reads anything")},
+		{"what is gone is empty", "blobs-read-gone", with("reads what is gone")},
 		{"a missing file is an error", "blobs-remove", with("must be there")},
 		{"removes all it is told", "blobs-remove-foreign", with("removes all it is told")},
 	})

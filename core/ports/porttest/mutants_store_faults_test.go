@@ -398,6 +398,16 @@ func valueFaults() map[string]func(*faulty) {
 				e.Record = c
 			}
 		}),
+		"record-file-bytes": reads(func(e *domain.Entry) {
+			if r, ok := e.Record.(domain.CallFinished); ok {
+				for i, c := range r.Content {
+					if f, ok := c.(domain.FileContent); ok {
+						f.Data = []byte("abc")
+						r.Content[i] = f
+					}
+				}
+			}
+		}),
 		"record-unknown": reads(func(e *domain.Entry) {
 			if u, ok := e.Record.(domain.Unknown); ok {
 				u.Payload = []byte(strings.TrimSpace(string(u.Payload)))

@@ -26,7 +26,7 @@ func blockTypes() []domain.Block {
 }
 
 func callContentTypes() []domain.CallContent {
-	return []domain.CallContent{domain.ContentBlock{}, domain.Diff{}}
+	return []domain.CallContent{domain.ContentBlock{}, domain.Diff{}, domain.FileContent{}}
 }
 
 // filler sets every field of a value to something distinct, so that a field
@@ -60,6 +60,9 @@ func (f *filler) fill(v reflect.Value) {
 			return
 		}
 		for i := range v.NumField() {
+			if v.Type() == reflect.TypeFor[domain.FileContent]() && v.Type().Field(i).Name == "Data" {
+				continue // never stored
+			}
 			f.fill(v.Field(i))
 		}
 	case reflect.Slice:

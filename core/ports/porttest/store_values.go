@@ -14,6 +14,7 @@ func valueChecks() []check[StoreHarness] {
 	return []check[StoreHarness]{
 		{"record-types", "every kind of record comes back exactly as it was appended", recordTypesKept},
 		{"record-nil-empty", "a list that is empty and one that is not there mean different things", nilAndEmptyKept},
+		{"record-file-bytes", "a journal names the files that were shown and does not grow by them", fileBytesLeftOut},
 		{"record-unknown", "a record of a kind this version does not know is kept byte for byte", unknownKept},
 		{"record-big", "a record of 8 MiB is kept", bigKept},
 		{"text-kept", "NUL, emoji and everything else that is text is kept", textKept},
@@ -40,6 +41,23 @@ func recordTypesKept(t TB, h StoreHarness) {
 	}
 	r.append(id, 0, want...)
 	r.wantEntries(id, want...)
+}
+
+// fileBytesLeftOut: a journal names the files that were shown and never holds
+// them.
+func fileBytesLeftOut(t TB, h StoreHarness) {
+	r := h.open(t)
+	id := r.create(r.session(1)).ID
+	shown := func(data []byte) domain.CallFinished {
+		f := domain.FileContent{File: domain.Attachment{Path: "/p/a", Size: 3}, Title: "t", Delivered: true, Data: data}
+		return domain.CallFinished{Call: "c", Content: []domain.CallContent{f}}
+	}
+	rec := shown([]byte("abc"))
+	r.append(id, 0, rec)
+	r.wantEntries(id, shown(nil))
+	if f := rec.Content[0].(domain.FileContent); string(f.Data) != "abc" {
+		t.Errorf("storing took the bytes from the one who still shows them: %q", f.Data)
+	}
 }
 
 func nilAndEmptyKept(t TB, h StoreHarness) {

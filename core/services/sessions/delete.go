@@ -113,17 +113,34 @@ func (s *Service) uploads(ctx context.Context, id domain.SessionID) (map[string]
 		if err != nil {
 			return nil, err
 		}
-		said, ok := entry.Record.(domain.UserSaid)
-		if !ok {
-			continue
-		}
-		for _, b := range said.Blocks {
-			if a, ok := b.(domain.Attachment); ok {
-				found[a.Path] = a
-			}
+		for _, a := range storedFiles(entry.Record) {
+			found[a.Path] = a
 		}
 	}
 	return found, nil
+}
+
+// storedFiles are the files that a record says were stored: what the user
+// attached, and the copies of what was delivered.
+func storedFiles(rec domain.Record) []domain.Attachment {
+	var list []domain.Attachment
+	switch r := rec.(type) {
+	case domain.UserSaid:
+		for _, b := range r.Blocks {
+			if a, ok := b.(domain.Attachment); ok {
+				list = append(list, a)
+			}
+		}
+	case domain.CallFinished:
+		for _, c := range r.Content {
+			if f, ok := c.(domain.FileContent); ok && f.Delivered {
+				list = append(list, f.File)
+			}
+		}
+	case domain.AssistantSaid, domain.CallBegan, domain.PermissionGiven, domain.PlanSet, domain.TitleSet,
+		domain.ClientEvent, domain.TurnFinished, domain.Unknown: // these name no stored file
+	}
+	return list
 }
 
 // unshared takes out of uploads what another session names. It looks at every

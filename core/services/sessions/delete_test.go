@@ -173,3 +173,38 @@ func TestDelete_EachStepFails(t *testing.T) {
 		})
 	}
 }
+
+// shows is a turn with calls that showed files: each path is followed by
+// whether it was delivered. The hash of a file is its path.
+func shows(files ...any) []domain.Record {
+	recs := whole(1)
+	var content []domain.CallContent
+	for i := 0; i < len(files); i += 2 {
+		path := files[i].(string)
+		content = append(content, domain.FileContent{
+			File: domain.Attachment{Path: path, SHA256: path, Name: "n"}, Title: "T", Delivered: files[i+1].(bool), Data: []byte("live"),
+		})
+	}
+	call := domain.ModelCall{ID: "c", Name: "x", Args: []byte("{}")}
+	return []domain.Record{
+		recs[0], domain.AssistantSaid{Turn: "t1", Calls: []domain.ModelCall{call}},
+		domain.CallBegan{Turn: "t1", Call: call, Update: domain.CallOpened{ID: "c", Status: domain.CallPending}},
+		domain.CallFinished{Turn: "t1", Call: "c", Text: "shown", Content: content}, recs[2],
+	}
+}
+
+// What was delivered was stored for the session like an attachment; what was
+// only looked at is somebody's file.
+func TestDelete_RemovesWhatWasDelivered(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		mine, other := w.fresh(), w.fresh()
+		w.says(mine, shows("/project/uploads/a", true, "/project/uploads/b", true, "/project/picture.png", false)...)
+		w.says(other, shows("/project/uploads/b", true)...)
+		if err := w.end(w.svc.Delete, w.client, mine); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"/project/uploads/a"}; !slices.Equal(w.blobs.removed, want) {
+			t.Errorf("removed %v, want %v", w.blobs.removed, want)
+		}
+	})
+}

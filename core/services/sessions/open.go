@@ -154,7 +154,7 @@ func (l *Live) open(ctx context.Context, row domain.Session, agent domain.Agent,
 	}
 	var see func(domain.Record) error
 	if req.Replay {
-		see = func(rec domain.Record) error { return l.sendAll(ctx, domain.Replay(rec)) }
+		see = func(rec domain.Record) error { return l.sendAll(ctx, l.showAgain(ctx, row, domain.Replay(rec))) }
 	}
 	conv, err := l.read(ctx, row.Start, see)
 	if err != nil {

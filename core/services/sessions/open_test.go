@@ -373,3 +373,36 @@ func TestList(t *testing.T) {
 		}
 	})
 }
+
+// What a client was shown of files it is shown again as long as they are the
+// same; the journal does not hold them.
+func TestOpen_LoadShowsFilesAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		id := w.fresh()
+		w.says(id, shows("/p/uploads/same", true, "/p/uploads/gone", true, "/p/changed.png", false)...)
+		w.close(id)
+		w.blobs.holds = map[string]string{"/p/uploads/same": "/p/uploads/same", "/p/changed.png": "something else"}
+		if _, err := w.load(w.client, domain.OpenSession{ID: id, Replay: true}); err != nil {
+			t.Fatal(err)
+		}
+		var got []domain.CallContent
+		for _, u := range w.client.log() {
+			if c, ok := u.(domain.CallChanged); ok {
+				got = c.Content
+				if c.Title != "T" || c.Status != domain.CallCompleted {
+					t.Errorf("replayed %+v", c)
+				}
+			}
+		}
+		words := func(s string) domain.CallContent { return domain.ContentBlock{Block: domain.Text{Text: s}} }
+		want := []domain.CallContent{
+			domain.FileContent{
+				File: domain.Attachment{Path: "/p/uploads/same", SHA256: "/p/uploads/same", Name: "n"}, Title: "T", Delivered: true, Data: []byte("/p/uploads/same"),
+			},
+			words("[T was shown here; it is gone.]"), words("[T was shown here; it has another content by now.]"),
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("shown again (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -325,10 +325,24 @@ func (*roots) Resolve(_ context.Context, a domain.Agent, d domain.Directories) (
 
 func (*roots) Canonical(dir string) string { return path.Clean(dir) }
 
-// blobs remembers what was removed.
+// blobs remembers what was removed, and reads what it is told it holds.
 type blobs struct {
 	mu      sync.Mutex
 	removed []string
+	holds   map[string]string // path to content
+}
+
+func (b *blobs) Read(_ context.Context, _ domain.Session, a domain.Attachment) ([]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	text, ok := b.holds[a.Path]
+	switch {
+	case !ok:
+		return nil, domain.Errorf(domain.NotFound, "%s does not exist", a.Path)
+	case text != a.SHA256:
+		return nil, domain.Errorf(domain.Conflict, "%s has changed", a.Path)
+	}
+	return []byte(text), nil
 }
 
 func (b *blobs) Store(context.Context, domain.Session, []domain.Resource) ([]domain.Attachment, error) {
