@@ -66,6 +66,7 @@ type demo struct {
 	quiet    atomic.Bool // updates are counted, not shown
 	seen     atomic.Int64
 	calls    atomic.Int64  // tool calls since the prompt
+	fails    atomic.Int64  // those that failed
 	asked    atomic.Int64  // permission requests since the prompt
 	streamed chan struct{} // gets a value when text arrives, if there is room
 }
@@ -175,8 +176,11 @@ func (d *demo) launch(ctx context.Context) error {
 
 func (d *demo) update(u acpclient.Update) {
 	d.seen.Add(1)
-	if u.Kind == "tool_call" {
+	switch {
+	case u.Kind == "tool_call":
 		d.calls.Add(1)
+	case u.Kind == "tool_call_update" && u.Status == "failed":
+		d.fails.Add(1)
 	}
 	if u.Kind == "agent_message_chunk" {
 		select {

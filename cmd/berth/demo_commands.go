@@ -50,29 +50,23 @@ func (c confinement) String() string {
 
 // counted runs a command that asks nothing where commands are confined.
 func (d *demo) counted(ctx context.Context) error {
-	if err := d.prompt("run wc -l notes.md")(ctx); err != nil {
+	ran, err := d.command(ctx, "wc -l notes.md")
+	switch {
+	case err != nil || !ran:
 		return err
-	}
-	if d.calls.Load() == 0 {
-		d.view.note("this session cannot run commands")
-		return nil
-	}
-	if d.asked.Load() == 0 {
+	case d.asked.Load() == 0:
 		d.view.note("nothing was asked")
-	} else {
-		d.view.note("it was asked for, because nothing confines it here")
+	default:
+		d.view.note("even this was asked for, because nothing confines commands here")
 	}
 	return nil
 }
 
 // script runs a command whose effect nobody can tell beforehand.
 func (d *demo) script(ctx context.Context) error {
-	if err := d.prompt("run sh tides.sh")(ctx); err != nil {
+	ran, err := d.command(ctx, "sh tides.sh")
+	if err != nil || !ran {
 		return err
-	}
-	if d.calls.Load() == 0 {
-		d.view.note("this session cannot run commands")
-		return nil
 	}
 	if d.asked.Load() == 0 {
 		return errors.New("the command was run without asking")
@@ -83,4 +77,21 @@ func (d *demo) script(ctx context.Context) error {
 	}
 	d.view.note("on disk, log.txt: " + strings.TrimSpace(string(data)))
 	return nil
+}
+
+// command lets the agent run a command. A machine on which that is not
+// possible is no failure of the story: it is said, and the story goes on.
+func (d *demo) command(ctx context.Context, line string) (ran bool, err error) {
+	if err := d.prompt("run " + line)(ctx); err != nil {
+		return false, err
+	}
+	switch {
+	case d.calls.Load() == 0:
+		d.view.note("this session cannot run commands")
+	case d.fails.Load() > 0:
+		d.view.note("the command failed; \"berth doctor\" says what this machine lacks")
+	default:
+		return true, nil
+	}
+	return false, nil
 }

@@ -45,6 +45,7 @@ func (d *demo) prompt(text string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		d.view.note("prompt: " + text)
 		d.calls.Store(0)
+		d.fails.Store(0)
 		d.asked.Store(0)
 		res, err := d.proc.Prompt(ctx, d.id, text)
 		d.view.end()
