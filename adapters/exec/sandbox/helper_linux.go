@@ -1,0 +1,212 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The descriptors of the helper, after the standard streams.
+const (
+	orderFD = 3 // the order, a file in memory
+	hostFD  = 4 // a socket to the host: reports out, its end is the host's end
+)
+
+// Main is the helper. It never returns.
+func Main() {
+	if os.Args[0] == probeMarker {
+		probeMain()
+	}
+	unix.CloseOnExec(orderFD)
+	unix.CloseOnExec(hostFD)
+	h := &helper{host: os.NewFile(hostFD, "host")}
+	if err := h.run(); err != nil {
+		h.report(failure(err))
+		os.Exit(126)
+	}
+	os.Exit(h.code)
+}
+
+// helper is the state of the helper's process.
+type helper struct {
+	order order
+	host  *os.File
+	exe   int // our own image, for the probe
+	code  int
+}
+
+// deniedError is a failure that lies in what the spec named.
+type deniedError struct{ error }
+
+func failure(err error) report {
+	r := report{Failed: err.Error()}
+	var denied deniedError
+	r.Denied = errors.As(err, &denied)
+	r.Missing = errors.Is(err, errNoProgram)
+	return r
+}
+
+func (h *helper) report(r report) {
+	if raw, err := json.Marshal(r); err == nil {
+		h.host.Write(raw) // a host that is gone needs no report
+	}
+}
+
+// run builds the command's world, starts the command and waits for it.
+func (h *helper) run() error {
+	raw, err := io.ReadAll(io.NewSectionReader(os.NewFile(orderFD, "order"), 0, 1<<30))
+	if err != nil {
+		return fmt.Errorf("reading the order: %w", err)
+	}
+	if err := json.Unmarshal(raw, &h.order); err != nil {
+		return fmt.Errorf("reading the order: %w", err)
+	}
+	o := &h.order
+	if h.exe, err = unix.Open("/proc/self/exe", unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+		return fmt.Errorf("opening our own program: %w", err)
+	}
+	if o.Namespaces {
+		if err := ownNamespaces(o); err != nil {
+			return err
+		}
+	}
+	if !o.Namespaces && !o.Nested {
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return fmt.Errorf("adopting the processes of the command: %w", err)
+		}
+	}
+	if err := os.Chdir(o.Dir); err != nil {
+		return deniedError{fmt.Errorf("the working directory: %w", err)}
+	}
+	c, err := newChild(o, h.exe)
+	if err != nil {
+		return err
+	}
+	// What the command could send us must not end us. The host's signals are
+	// passed on.
+	forward := make(chan os.Signal, 16)
+	signal.Notify(forward, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCONT)
+	signal.Ignore(unix.SIGPIPE, unix.SIGTTIN, unix.SIGTTOU, unix.SIGTSTP, unix.SIGALRM, unix.SIGVTALRM, unix.SIGXCPU, unix.SIGXFSZ)
+	pid, err := c.start()
+	if err != nil {
+		return err
+	}
+	h.watch(pid, forward)
+	return h.wait(pid)
+}
+
+// ownNamespaces makes the namespaces we were started in ours.
+func ownNamespaces(o *order) error {
+	if err := mapIDs(o.UID, o.GID); err != nil {
+		return err
+	}
+	// Nobody in the namespaces looks into us: our memory knows what is outside.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("closing our memory: %w", err)
+	}
+	if err := loopbackUp(); err != nil {
+		return err
+	}
+	return buildView(o)
+}
+
+// mapIDs makes our own ids known in the user namespace under the same
+// numbers, so that a file's owner is who it was.
+func mapIDs(uid, gid int) error {
+	for _, w := range []struct{ file, text string }{
+		{"setgroups", "deny"},
+		{"uid_map", fmt.Sprintf("%d %d 1", uid, uid)},
+		{"gid_map", fmt.Sprintf("%d %d 1", gid, gid)},
+	} {
+		if err := os.WriteFile("/proc/self/"+w.file, []byte(w.text), 0); err != nil {
+			return fmt.Errorf("mapping our ids: %w", err)
+		}
+	}
+	return nil
+}
+
+// watch ends us when the host ends or closes its side, and passes on what the
+// host signals. Both end with the process.
+func (h *helper) watch(pid int, forward <-chan os.Signal) {
+	go func() {
+		var b [1]byte
+		h.host.Read(b[:]) // returns at the end of the host alone
+		if !h.order.Namespaces {
+			endDescendants()
+		}
+		os.Exit(128 + int(unix.SIGKILL))
+	}()
+	go func() {
+		for sig := range forward {
+			s, _ := sig.(syscall.Signal)
+			if h.order.Namespaces {
+				unix.Kill(-1, s)
+				continue
+			}
+			for _, p := range descendants() {
+				unix.Kill(p, s)
+			}
+		}
+	}()
+}
+
+// wait reaps until the command's first process ends, and reports how it did.
+// What else still runs ends here: with us, or by our hand.
+func (h *helper) wait(pid int) error {
+	for {
+		var ws unix.WaitStatus
+		got, err := unix.Wait4(-1, &ws, 0, nil)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("waiting for the command: %w", err)
+		}
+		if got != pid {
+			continue
+		}
+		r := report{Code: ws.ExitStatus()}
+		if ws.Signaled() {
+			r = report{Code: 128 + int(ws.Signal()), Signal: int(ws.Signal())}
+		}
+		h.code = r.Code
+		if !h.order.Namespaces {
+			endDescendants()
+		}
+		h.report(r)
+		runtime.KeepAlive(h.host)
+		return nil
+	}
+}
+
+// loopbackUp gives the network namespace its own localhost, which test suites
+// need. With the host's network it is up already.
+func loopbackUp() error {
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("the loopback interface: %w", err)
+	}
+	defer unix.Close(s)
+	ifr, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(s, unix.SIOCGIFFLAGS, ifr); err != nil {
+		return nil // no such interface in this kernel
+	}
+	if ifr.Uint16()&unix.IFF_UP != 0 {
+		return nil
+	}
+	ifr.SetUint16(ifr.Uint16() | unix.IFF_UP)
+	if err := unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, ifr); err != nil {
+		return fmt.Errorf("the loopback interface: %w", err)
+	}
+	return nil
+}

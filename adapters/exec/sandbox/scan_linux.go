@@ -1,0 +1,170 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// scanLimit bounds the directories of a root that are looked through for
+// protected names, nearest to the root first.
+const scanLimit = 50_000
+
+// identity is what makes a file the same file.
+type identity struct{ dev, ino uint64 }
+
+// guarded is a protected name that exists.
+type guarded struct {
+	path string // absolute
+	id   identity
+	dir  bool
+	pin  bool // a git directory: what is in it may change, its name may not
+}
+
+// scan is what was found in some roots.
+type scan struct {
+	found []guarded
+	whole bool // the limit was not reached
+}
+
+// opened reports whether path was approved for the call, or lies in what was.
+func opened(path string, approved []string) bool { return withinAny(path, approved) }
+
+// holdsOpened reports whether something below path was approved.
+func holdsOpened(dir string, approved []string) bool {
+	for _, a := range approved {
+		if a != dir && within(a, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// place is a directory that is still to be looked through.
+type place struct {
+	rel   string   // in the root; "" is the root
+	above []string // folded
+	git   bool     // in a git directory
+	split bool     // protected, but something in it was approved: guard the rest one by one
+}
+
+// scanRoot looks through root for protected names. What was approved, and all
+// below it, is left out.
+func (n *names) scanRoot(root string, approved []string) (scan, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, root, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: noLinks})
+	if err != nil {
+		return scan{}, err
+	}
+	defer unix.Close(fd)
+	s := scan{whole: true}
+	next := []place{{}}
+	buf := make([]byte, 32<<10)
+	for count := 0; len(next) > 0; count++ {
+		if count == scanLimit {
+			s.whole = false
+			break
+		}
+		p := next[0]
+		next = next[1:]
+		more, err := n.look(&s, fd, root, p, approved, buf)
+		if err != nil {
+			continue // it went away, or cannot be read; then a command cannot read it either
+		}
+		next = append(next, more...)
+	}
+	return s, nil
+}
+
+// look reads one directory.
+func (n *names) look(s *scan, rootFD int, root string, p place, approved []string, buf []byte) ([]place, error) {
+	rel := p.rel
+	if rel == "" {
+		rel = "."
+	}
+	fd, err := unix.Openat2(rootFD, rel, &unix.OpenHow{
+		Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: noLinks | unix.RESOLVE_BENEATH,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var next []place
+	err = entries(fd, buf, func(name string, kind byte) {
+		// Most files are of no interest, and folding a name costs.
+		isDir := kind == unix.DT_DIR || kind == unix.DT_UNKNOWN
+		if !isDir && !p.git && !p.split && !odd(name) {
+			return
+		}
+		full := path.Join(root, p.rel, name)
+		if opened(full, approved) {
+			return
+		}
+		folded := n.fold(name)
+		in := place{rel: path.Join(p.rel, name), above: append(p.above[:len(p.above):len(p.above)], folded), git: p.git}
+		guard := p.split || p.git && gitProtects(p.above, folded) || !p.git && n.protects(p.above, folded)
+		git := !p.git && folded == gitName
+		if !guard && !git {
+			if isDir && (p.git && gitHolds(p.above, folded) || !p.git && !dependencies(folded)) {
+				next = append(next, in)
+			}
+			return
+		}
+		var st unix.Stat_t
+		if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+			return
+		}
+		g := guarded{path: full, id: identity{uint64(st.Dev), st.Ino}, dir: st.Mode&unix.S_IFMT == unix.S_IFDIR}
+		switch {
+		case git && g.dir && !p.split:
+			g.pin, in.git = true, true
+			next = append(next, in)
+		case g.dir && holdsOpened(full, approved):
+			g.pin, in.split = true, true
+			next = append(next, in)
+		}
+		s.found = append(s.found, g)
+	})
+	return next, err
+}
+
+// odd reports whether a name can be a protected one: those begin with a dot,
+// or look as if they did to some file system.
+func odd(name string) bool {
+	if name[0] == '.' || strings.Contains(name, "~") {
+		return true
+	}
+	for i := range len(name) {
+		if name[i] >= 0x80 {
+			return true
+		}
+	}
+	return false
+}
+
+// entries calls f for each entry of an open directory.
+func entries(fd int, buf []byte, f func(name string, kind byte)) error {
+	for {
+		n, err := unix.ReadDirent(fd, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n <= 0 {
+			return err
+		}
+		// struct linux_dirent64: inode 8, offset 8, length 2, type 1, name.
+		for rest := buf[:n]; len(rest) > 19; {
+			size := int(binary.NativeEndian.Uint16(rest[16:]))
+			kind := rest[18]
+			name := rest[19:size]
+			if i := strings.IndexByte(string(name), 0); i >= 0 {
+				name = name[:i]
+			}
+			if string(name) != "." && string(name) != ".." {
+				f(string(name), kind)
+			}
+			rest = rest[size:]
+		}
+	}
+}
