@@ -26,7 +26,7 @@ func (s *Source) Open(_ context.Context, session domain.Session, client ports.Cl
 	if session.Cwd == "" {
 		return nil, domain.Errorf(domain.InvalidArgument, "session %s has no working directory", session.ID)
 	}
-	w := &workspace{disk: s.disk, specs: &s.specs, session: session, client: client}
+	w := &workspace{disk: s.disk, specs: &s.specs, session: session, client: client, budget: sweepBudget()}
 	w.current = s.disk.newSpace(session, s.disk.policy(session.Agent))
 	s.disk.mu.Lock()
 	s.disk.open[session.ID] = w
@@ -42,6 +42,7 @@ type workspace struct {
 	session domain.Session
 	client  ports.Client
 	seen    seen
+	budget  budget // of one glob or search
 
 	mu      sync.Mutex
 	current *space // nil once closed
@@ -49,7 +50,7 @@ type workspace struct {
 
 // Tools returns the session's file tools.
 func (w *workspace) Tools() []ports.Tool {
-	return []ports.Tool{readTool{w}, writeTool{w}, editTool{w}, listTool{w}, moveTool{w}, deleteTool{w}}
+	return []ports.Tool{readTool{w}, writeTool{w}, editTool{w}, listTool{w}, moveTool{w}, deleteTool{w}, globTool{w}, searchTool{w}}
 }
 
 // Close closes the session's directories. Calls that are still running keep

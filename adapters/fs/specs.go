@@ -4,10 +4,11 @@ import "github.com/berth-dev/berth/core/domain"
 
 // specs are what the model is told about the tools. Names and schemas are
 // stable: conversations and remembered rules outlive a release.
-type specs struct{ read, write, edit, list, move, remove domain.ToolSpec }
+type specs struct{ read, write, edit, list, move, remove, glob, search domain.ToolSpec }
 
 func newSpecs() specs {
 	return specs{
+		glob: globSpec(), search: searchSpec(),
 		read: domain.ToolSpec{
 			Name: "read_file", Kind: domain.KindRead, ReadOnly: true,
 			Description: "Reads a text file. The first line of the result, in square brackets, says which lines follow, how many there are, " +

@@ -93,6 +93,23 @@ func TestTools(t *testing.T) {
 				"no path": `{}`, "missing": `{"path":"none"}`, "not empty": `{"path":"src"}`, "a file as a directory": `{"path":"a.txt/"}`,
 			},
 		},
+		"glob": {
+			args: `{"pattern":"**/*.go","path":"."}`,
+			wrong: map[string]string{
+				"no pattern": `{"path":"src"}`, "empty pattern": `{"pattern":""}`, "a file": `{"pattern":"*","path":"a.txt"}`, "missing": `{"pattern":"*","path":"none"}`,
+				"not closed": `{"pattern":"[a"}`, "climbs": `{"pattern":"*/../x"}`, "limit 0": `{"pattern":"*","limit":0}`, "empty path": `{"pattern":"*","path":""}`,
+				"too many braces": `{"pattern":"{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}"}`,
+			},
+		},
+		"search": {
+			args:  `{"pattern":"M","path":"src"}`,
+			stuck: `{"pattern":"A","path":"a.txt"}`,
+			wrong: map[string]string{
+				"no pattern": `{"path":"src"}`, "empty pattern": `{"pattern":""}`, "missing": `{"pattern":"A","path":"none/none"}`, "not closed": `{"pattern":"(a"}`,
+				"look-ahead": `{"pattern":"a(?=b)"}`, "reference": `{"pattern":"(a)\\1"}`, "bomb": `{"pattern":"(a{1000}){1000}"}`, "bad glob": `{"pattern":"a","glob":"[a"}`,
+				"bad output": `{"pattern":"a","output":"lines"}`, "context is a word": `{"pattern":"a","context":"few"}`,
+			},
+		},
 		"list_directory": {
 			args:  `{"path":"src"}`,
 			wrong: map[string]string{"a file": `{"path":"a.txt"}`, "missing": `{"path":"none"}`, "empty": `{"path":""}`},
@@ -148,6 +165,8 @@ func TestSchemas(t *testing.T) {
 		"write_file":     `{"path":"a","content":""}`,
 		"edit_file":      `{"path":"a","edits":[{"old_text":"a","new_text":"b","replace_all":true}]}`,
 		"list_directory": `{}`,
+		"glob":           `{"pattern":"**/*.go","path":"src","hidden":true,"ignored":true,"limit":5}`,
+		"search":         `{"pattern":"a","path":"src","glob":"*.go","case_insensitive":true,"literal":true,"multiline":true,"context":0,"output":"files","limit":3,"hidden":true,"ignored":true}`,
 		"move_file":      `{"source":"a","destination":"b","overwrite":true}`,
 		"delete_file":    `{"path":"a","recursive":true}`,
 	}
