@@ -12,6 +12,8 @@ const (
 	// termGrace is how long a command may take to end by itself once it was
 	// asked to.
 	termGrace = 2 * time.Second
+	// cancelGrace is the same when the call was cancelled and does not wait.
+	cancelGrace = 800 * time.Millisecond
 	// closeGrace is the same when the session closes.
 	closeGrace = 500 * time.Millisecond
 	// killAgain is how long after a kill the next one follows.
@@ -146,7 +148,10 @@ func (j *job) await(waited <-chan struct{}) cause {
 			switch {
 			case c == stopClose:
 				ask(c, closeGrace)
-			case why == notStopped:
+			case why != notStopped:
+			case c == stopCancel:
+				ask(c, cancelGrace)
+			default:
 				ask(c, termGrace)
 			}
 		case <-killAt:

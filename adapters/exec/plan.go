@@ -89,7 +89,8 @@ func oddWords(commands []domain.SimpleCommand) []string {
 // preview is what the person is shown before the command runs: all of it,
 // why it is asked, where it runs and what holds it.
 func (c *prepared) preview(posture domain.Posture) []domain.CallContent {
-	shown := visible(cutAt(c.request.line, maxPreview), true)
+	whole := cutAt(c.request.line, maxPreview)
+	shown := visible(whole, true)
 	odd := oddWords(c.access.Commands)
 	for _, w := range odd {
 		shown = strings.ReplaceAll(shown, w, ascii(w))
@@ -97,8 +98,8 @@ func (c *prepared) preview(posture domain.Posture) []domain.CallContent {
 	var b strings.Builder
 	b.WriteString(fenced("sh", shown))
 	b.WriteByte('\n')
-	if n := len(c.request.line); n > maxPreview {
-		fmt.Fprintf(&b, "\nThese are the first %d of %d bytes.\n", maxPreview, n)
+	if n := len(c.request.line); n > len(whole) {
+		fmt.Fprintf(&b, "\nThese are the first %d of %d bytes.\n", len(whole), n)
 	}
 	line := func(what, text string) {
 		if text != "" {

@@ -5,9 +5,12 @@ package exec
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +24,11 @@ import (
 func TestMain(m *testing.M) {
 	if code, mine := Supervise(os.Args); mine {
 		os.Exit(code)
+	}
+	// Most of these tests wait for processes, not for the processor.
+	flag.Parse()
+	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		_ = flag.Set("test.parallel", "12")
 	}
 	os.Exit(m.Run())
 }

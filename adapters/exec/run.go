@@ -23,7 +23,7 @@ const (
 	// as to tell it; ending goes on without the call.
 	cancelWait = 100 * time.Millisecond
 	// settle is how long a background job has to fail before the call answers.
-	settle = 500 * time.Millisecond
+	settle = 300 * time.Millisecond
 )
 
 var errRanTwice = errors.New("exec: a prepared call was run twice")
