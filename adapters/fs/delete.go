@@ -170,7 +170,7 @@ func (d *deletion) Run(ctx context.Context, _ func(domain.ToolProgress)) (domain
 	if why := d.sp.changeable(d.target); why != "" {
 		return failed(why), nil
 	}
-	if d.survey != nil && d.survey.ban != "" {
+	if d.plan.Access.Forbidden != "" {
 		return failed(d.plan.Access.Forbidden), nil
 	}
 	if d.survey != nil {

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/ports"
 )
 
 // policyCase is one line of testdata/path-policy.jsonl.
@@ -56,13 +57,6 @@ type policyCase struct {
 	Why string
 }
 
-// awaiting are the cases whose operation belongs to a tool that is not here
-// yet, with the tool.
-var awaiting = map[string]string{
-	"PA-070": "deliver_file",
-	"PA-071": "deliver_file",
-}
-
 func policyCases(t *testing.T) []policyCase {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/path-policy.jsonl")
@@ -85,18 +79,9 @@ func policyCases(t *testing.T) []policyCase {
 	return cases
 }
 
-// TestPathPolicy plays every case of the path policy that concerns these
-// tools and uploads.
+// TestPathPolicy plays every case of the path policy.
 func TestPathPolicy(t *testing.T) {
-	seen := map[string]bool{}
 	for _, c := range policyCases(t) {
-		if tool, waits := awaiting[c.ID]; waits {
-			seen[c.ID] = true
-			if slices.Contains([]string{"read", "write", "list", "upload", "cwd", "move", "delete"}, c.Input.Op) {
-				t.Errorf("%s waits for %s, but its operation %s is here", c.ID, tool, c.Input.Op)
-			}
-			continue
-		}
 		t.Run(c.ID, func(t *testing.T) {
 			defer func() {
 				if t.Failed() {
@@ -105,11 +90,6 @@ func TestPathPolicy(t *testing.T) {
 			}()
 			playPolicy(t, c)
 		})
-	}
-	for id := range awaiting {
-		if !seen[id] {
-			t.Errorf("%s is awaited but not in the case file", id)
-		}
 	}
 }
 
@@ -128,12 +108,16 @@ func playPolicy(t *testing.T, c policyCase) {
 	}
 	r := newRig(t)
 	fill := func(s string) string { return strings.ReplaceAll(s, "{{BASE}}", r.base) }
-	var after []map[string]json.RawMessage
+	var after, between []map[string]json.RawMessage
 	for _, step := range c.Input.Setup {
 		for kind, raw := range step {
 			switch kind {
 			case "after_session_new":
 				if err := json.Unmarshal(raw, &after); err != nil {
+					t.Fatal(err)
+				}
+			case "between_store_and_embed":
+				if err := json.Unmarshal(raw, &between); err != nil {
 					t.Fatal(err)
 				}
 			case "agent_workspace":
@@ -151,7 +135,7 @@ func playPolicy(t *testing.T, c policyCase) {
 		a = r.tryCwd(fill(*c.Input.Path))
 	case "upload":
 		a = r.tryUpload(t, c)
-	case "read", "write", "list", "move", "delete":
+	case "read", "write", "list", "move", "delete", "deliver":
 		r.open()
 		for _, step := range after {
 			for kind, raw := range step {
@@ -173,11 +157,19 @@ func playPolicy(t *testing.T, c policyCase) {
 			a = r.call("list_directory", "path", path)
 		case "move":
 			a = r.call("move_file", "source", path, "destination", fill(c.Input.To))
+		case "deliver":
+			a = r.deliver(path, func() {
+				for _, step := range between {
+					for kind, raw := range step {
+						r.setUp(kind, bytes.ReplaceAll(raw, []byte("<sha256 of a.txt>"), []byte(stampOf([]byte("A")).hex())))
+					}
+				}
+			})
 		case "delete":
 			a = r.call("delete_file", "path", path, "recursive", c.Input.Recursive)
 		}
 	default:
-		t.Fatalf("operation %s is neither played nor awaited", c.Input.Op)
+		t.Fatalf("nothing plays operation %s", c.Input.Op)
 	}
 	if took := time.Since(start); took > 2*time.Second {
 		t.Errorf("answered after %v", took)
@@ -189,6 +181,12 @@ func playPolicy(t *testing.T, c policyCase) {
 	for _, assert := range c.Expected.Assert {
 		r.assert(c, fill(assert), a, before)
 	}
+}
+
+// deliver delivers a file; between is what others do after the copy is stored.
+func (r *rig) deliver(path string, between func()) answer {
+	r.t.Helper()
+	return r.callWith("deliver_file", func(p ports.Prepared) { p.(*delivery).stored = between }, "path", path)
 }
 
 func text(t testing.TB, raw json.RawMessage) string {
@@ -334,6 +332,10 @@ func (r *rig) assert(c policyCase, words string, a answer, before []string) {
 	case words == r.at("ws/a.txt")+" still exists":
 		if got := r.read("ws/a.txt"); got != "A" {
 			r.t.Errorf("a.txt holds %q", got)
+		}
+	case words == "no resource block sent", words == "tool_call_update status is failed":
+		if !a.result.Failed || len(a.result.Content) > 0 || a.result.RawOutput != nil {
+			r.t.Errorf("result %+v", a.result)
 		}
 	case words == "answer within 1 s", words == "no goroutine left blocked":
 		// The whole case is bounded, and nothing here starts a goroutine.

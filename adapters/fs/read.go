@@ -99,33 +99,44 @@ func (p *reading) Run(ctx context.Context, _ func(domain.ToolProgress)) (domain.
 	if why := p.target.refusal(); why != "" {
 		return failed(why), nil
 	}
-	page, err := p.page(ctx)
+	r, err := p.read(ctx)
 	if err != nil {
 		return failedWith(ctx, p.show, err)
 	}
-	return page.result(p.show), nil
+	return r, nil
 }
 
-// page reads what was asked for.
-func (p *reading) page(ctx context.Context) (page, error) {
+// read reads what was asked for.
+func (p *reading) read(ctx context.Context) (domain.ToolResult, error) {
 	if p.file != nil && p.target.info.size > maxWhole {
-		return readPart(ctx, p.file, p.win)
+		return p.part(ctx)
 	}
 	c, err := p.w.load(ctx, p.target, p.file)
 	if domain.HasCode(err, domain.TooLarge) && p.file != nil {
-		return readPart(ctx, p.file, p.win) // it has grown since it was opened
+		return p.part(ctx) // it has grown since it was opened
 	}
 	if err != nil {
-		return page{}, err
+		return domain.ToolResult{}, err
 	}
 	if !c.exists {
-		return page{}, errNoFile
+		return domain.ToolResult{}, errNoFile
 	}
 	if why := notText(c.raw, false); why != "" {
-		return page{}, errNotText(why)
+		if pic, ok := pictureOf(c.raw); ok {
+			p.w.seen.note(p.target.path, stampOf(c.raw))
+			return p.shows(c.raw, pic), nil
+		}
+		return domain.ToolResult{}, errNotText(why)
 	}
 	p.w.seen.note(p.target.path, stampOf(c.raw))
-	return pageOf(newDoc(c.raw).text, p.win)
+	page, err := pageOf(newDoc(c.raw).text, p.win)
+	return page.result(p.show), err
+}
+
+// part reads from a file too large to be held.
+func (p *reading) part(ctx context.Context) (domain.ToolResult, error) {
+	page, err := readPart(ctx, p.file, p.win)
+	return page.result(p.show), err
 }
 
 func errNotText(why string) error {

@@ -219,7 +219,7 @@ func TestToolNamesAreStable(t *testing.T) {
 	for _, tool := range r.set.Tools() {
 		names = append(names, tool.Spec().Name)
 	}
-	if got := strings.Join(names, " "); got != "read_file write_file edit_file list_directory move_file delete_file glob search" {
+	if got := strings.Join(names, " "); got != "read_file write_file edit_file list_directory move_file delete_file glob search deliver_file" {
 		t.Errorf("tools %s", got)
 	}
 }

@@ -170,6 +170,12 @@ type answer struct {
 // call takes a call through permission and runs it when it is allowed.
 func (r *rig) call(tool string, pairs ...any) answer {
 	r.t.Helper()
+	return r.callWith(tool, func(ports.Prepared) {}, pairs...)
+}
+
+// callWith does so and shows the prepared call before.
+func (r *rig) callWith(tool string, see func(ports.Prepared), pairs ...any) answer {
+	r.t.Helper()
 	p, err := r.tools[tool].Prepare(context.Background(), domain.ToolCall{Session: r.session.ID, Name: tool, Args: args(pairs...)})
 	if err != nil {
 		a := answer{text: err.Error()}
@@ -190,6 +196,7 @@ func (r *rig) call(tool string, pairs ...any) answer {
 			r.t.Error(err)
 		}
 	}()
+	see(p)
 	a := answer{plan: p.Plan()}
 	ruling := domain.Decide(r.policy, nil, a.plan.Access)
 	switch ruling.Verdict {

@@ -2,12 +2,16 @@ package fs
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"sync"
 )
 
 // stamp is the identity of a content. The zero value is that of no file.
 type stamp [sha256.Size]byte
+
+// hex is the stamp in lower-case hex.
+func (s stamp) hex() string { return hex.EncodeToString(s[:]) }
 
 func stampOf(content []byte) stamp { return sha256.Sum256(content) }
 

@@ -50,7 +50,7 @@ type workspace struct {
 
 // Tools returns the session's file tools.
 func (w *workspace) Tools() []ports.Tool {
-	return []ports.Tool{readTool{w}, writeTool{w}, editTool{w}, listTool{w}, moveTool{w}, deleteTool{w}, globTool{w}, searchTool{w}}
+	return []ports.Tool{readTool{w}, writeTool{w}, editTool{w}, listTool{w}, moveTool{w}, deleteTool{w}, globTool{w}, searchTool{w}, deliverTool{w}}
 }
 
 // Close closes the session's directories. Calls that are still running keep

@@ -4,7 +4,7 @@ import "github.com/berth-dev/berth/core/domain"
 
 // specs are what the model is told about the tools. Names and schemas are
 // stable: conversations and remembered rules outlive a release.
-type specs struct{ read, write, edit, list, move, remove, glob, search domain.ToolSpec }
+type specs struct{ read, write, edit, list, move, remove, deliver, glob, search domain.ToolSpec }
 
 func newSpecs() specs {
 	return specs{
@@ -13,7 +13,7 @@ func newSpecs() specs {
 			Name: "read_file", Kind: domain.KindRead, ReadOnly: true,
 			Description: "Reads a text file. The first line of the result, in square brackets, says which lines follow, how many there are, " +
 				"and how to get more; the text itself follows without line numbers, lines ended by \\n. " +
-				"At most 2000 lines or 256 KiB come at once. Read a file before you change it.",
+				"At most 2000 lines or 256 KiB come at once. Read a file before you change it. An image (PNG, JPEG, GIF, WebP) is shown to the user.",
 			Schema: []byte(`{"type":"object","properties":{` +
 				`"path":{"type":"string","description":"File to read: absolute, or relative to the working directory"},` +
 				`"offset":{"type":"integer","minimum":1,"description":"First line to return, counted from 1. Default 1"},` +
@@ -63,6 +63,17 @@ func newSpecs() specs {
 			Schema: []byte(`{"type":"object","properties":{` +
 				`"path":{"type":"string","description":"What to delete: absolute, or relative to the working directory"},` +
 				`"recursive":{"type":"boolean","description":"Delete a directory that is not empty. Default false"}},` +
+				`"required":["path"],"additionalProperties":false}`),
+		},
+		deliver: domain.ToolSpec{
+			// What it writes is the session's own copy of what the client gets.
+			Name: "deliver_file", Kind: domain.KindOther, ReadOnly: true,
+			Description: "Hands a finished file (a report, an image, an archive; at most 10 MiB) to the user's client, whole. " +
+				"The result's uri names what was delivered: to refer to it in your answer, cite exactly that uri.",
+			Schema: []byte(`{"type":"object","properties":{` +
+				`"path":{"type":"string","description":"File to deliver: absolute, or relative to the working directory"},` +
+				`"mimeType":{"type":"string","description":"Its MIME type. Default: told by the content"},` +
+				`"title":{"type":"string","description":"What the user sees it called. Default: the file name"}},` +
 				`"required":["path"],"additionalProperties":false}`),
 		},
 		list: domain.ToolSpec{

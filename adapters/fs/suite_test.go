@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,13 +17,17 @@ import (
 	"github.com/berth-dev/berth/core/ports/porttest"
 )
 
-// state describes everything below a directory.
-func state(t testing.TB, base string) string {
+// state describes everything below a directory, but not what is in those to
+// be left out.
+func state(t testing.TB, base string, out ...string) string {
 	t.Helper()
 	var b strings.Builder
 	err := filepath.WalkDir(base, func(p string, e os.DirEntry, err error) error {
 		if err != nil {
 			return err
+		}
+		if slices.Contains(out, p) {
+			return filepath.SkipDir
 		}
 		fi, err := e.Info()
 		if err != nil {
@@ -110,6 +115,13 @@ func TestTools(t *testing.T) {
 				"bad output": `{"pattern":"a","output":"lines"}`, "context is a word": `{"pattern":"a","context":"few"}`,
 			},
 		},
+		"deliver_file": {
+			args: `{"path":"a.txt","title":"Letter"}`,
+			wrong: map[string]string{
+				"no path": `{}`, "missing": `{"path":"none"}`, "a directory": `{"path":"src"}`, "no MIME type": `{"path":"a.txt","mimeType":"text"}`,
+				"a MIME type of two lines": `{"path":"a.txt","mimeType":"text/plain\nx"}`, "title is a number": `{"path":"a.txt","title":1}`,
+			},
+		},
 		"list_directory": {
 			args:  `{"path":"src"}`,
 			wrong: map[string]string{"a file": `{"path":"a.txt"}`, "missing": `{"path":"none"}`, "empty": `{"path":""}`},
@@ -123,9 +135,14 @@ func TestTools(t *testing.T) {
 				if c.stuck != "" {
 					r.client = &stuckClient{started: started, editorClient: newEditor()}
 				}
+				own := ""
+				if name == "deliver_file" { // a copy there is the session's own, and no effect
+					own = r.at("ws/uploads")
+					r.must(os.Mkdir(own, 0o700))
+				}
 				r.open()
 				f := porttest.ToolFixture{
-					Tool: r.tools[name], Wrong: c.wrong, State: func() string { return state(t, r.base) },
+					Tool: r.tools[name], Wrong: c.wrong, State: func() string { return state(t, r.base, own) },
 					Call: domain.ToolCall{Session: r.session.ID, Turn: "t", ID: "c", Name: name, Args: []byte(c.args)},
 				}
 				if c.stuck != "" {
@@ -165,6 +182,7 @@ func TestSchemas(t *testing.T) {
 		"write_file":     `{"path":"a","content":""}`,
 		"edit_file":      `{"path":"a","edits":[{"old_text":"a","new_text":"b","replace_all":true}]}`,
 		"list_directory": `{}`,
+		"deliver_file":   `{"path":"a","mimeType":"text/plain","title":"t"}`,
 		"glob":           `{"pattern":"**/*.go","path":"src","hidden":true,"ignored":true,"limit":5}`,
 		"search":         `{"pattern":"a","path":"src","glob":"*.go","case_insensitive":true,"literal":true,"multiline":true,"context":0,"output":"files","limit":3,"hidden":true,"ignored":true}`,
 		"move_file":      `{"source":"a","destination":"b","overwrite":true}`,

@@ -75,6 +75,14 @@ func swappedOperations() map[string]swapped {
 					r.attempt("write_file", "path", "d/sub/keep", "content", "INSIDE E")
 			},
 		},
+		"deliver": {dir: "d", tries: 300, did: `"delivered":true`, set: func(r *rig) {
+			r.policy.AutoApprove = append(r.policy.AutoApprove, domain.ToolRule{Tool: "deliver_file"}) // by its name it would be asked about
+		}, try: func(r *rig, _ int) string {
+			return r.attempt("deliver_file", "path", "d/secret.txt")
+		}},
+		"deliver by way of uploads": {dir: "uploads", tries: 300, did: `"delivered":true`, try: func(r *rig, n int) string {
+			return r.attempt("write_file", "path", "given", "content", fmt.Sprint("GIVEN ", n)) + r.attempt("deliver_file", "path", "given")
+		}},
 		"judge": {dir: "d", tries: 2000, try: func(r *rig, _ int) string {
 			p := r.disk.Judge(context.Background(), r.session, "", "d/secret.txt")
 			if p.Where == domain.WhereInside && p.Path != r.at("ws/d/secret.txt") && p.Path != r.at("ws/l/secret.txt") {
@@ -165,7 +173,13 @@ func (r *rig) attempt(tool string, pairs ...any) string {
 	if err != nil {
 		return err.Error()
 	}
-	return res.Text
+	text := res.Text
+	for _, c := range res.Content {
+		if f, ok := c.(domain.FileContent); ok {
+			text += string(f.Data)
+		}
+	}
+	return text
 }
 
 // exchange swaps two names until it is stopped, an even number of times.

@@ -59,6 +59,10 @@ func (Resource) isBlock()   {}
 func (Link) isBlock()       {}
 func (Attachment) isBlock() {}
 
+// MaxShownPicture is the largest picture, in bytes, that is shown inside a
+// call; a larger one is linked to. Encoded it leaves room in a message of 10 MiB.
+const MaxShownPicture = 6 << 20
+
 // Limits on what one prompt may carry, in bytes after decoding.
 const (
 	MaxBlobBytes       = 10 << 20 // one blob
