@@ -23,9 +23,9 @@ func newDemo(c *common) *cobra.Command {
 		Use:   "demo",
 		Short: "Play a whole session on the built-in offline model, in a temporary directory",
 		Long: `Starts "berth acp" as an editor would and plays a story with it: an answer that
-streams, a file that is read, a plan, an edit that asks for permission, a search
-and commands where the session has them, a turn that is cancelled, an agent that
-is killed, and the session loaded again. It needs no key and no network and
+streams, a file that is read, a search, a plan, an edit that asks for permission,
+commands where the session runs them, a turn that is cancelled, an agent that is
+killed, and the session loaded again. It needs no key and no network and
 leaves nothing behind.`,
 		Example: `  berth demo
   berth demo --keep     leave the directory to look at`,
@@ -119,12 +119,12 @@ func (d *demo) story() []scene {
 	all := []scene{
 		{"An answer streams", d.prompt("help")},
 		{"It reads a file; reading inside the session's directory needs no permission", d.prompt("read notes.md")},
+		{"It searches; that needs none either", d.prompt("search harbour in *.md")},
 		{"It makes a plan and ticks its steps off", d.prompt("plan: list; count to 10")},
 		{"It edits a file; the change is shown and permission is asked first", d.edit},
 	}
 	if d.confined != nil {
 		all = append(all,
-			scene{"It searches; that reads, so it needs no permission", d.prompt("search harbour in *.md")},
 			scene{"It runs a command that is proven to read only", d.counted},
 			scene{"It runs one that may change something; permission is asked first, the output is live", d.script},
 		)

@@ -23,6 +23,7 @@ func TestDemo(t *testing.T) {
 		"spawned and initialized",
 		"Try one of these",
 		"The harbour opens at 7.",
+		"1 match in 1 ",
 		"The plan is carried out.",
 		"on disk: The harbour opens at 6.",
 		"stop reason: cancelled",
