@@ -321,11 +321,20 @@ func TestWithoutTools(t *testing.T) {
 	if got := s.say("run ls"); !strings.Contains(got, "needs the tool `shell`, which this session does not have") {
 		t.Errorf("%s", got)
 	}
+	if got := s.say("help"); !strings.Contains(got, "- `read README.md`") || strings.Contains(got, "git status") || strings.Contains(got, "write") {
+		t.Errorf("%s", got)
+	}
+	if got := s.say("run ls in the background"); strings.Contains(got, "+shell") {
+		t.Errorf("%s", got)
+	}
 	if got := s.say("plan: read a.txt"); !strings.Contains(got, "needs the tool `update_plan`") {
 		t.Errorf("%s", got)
 	}
 	s.tools = []domain.ToolSpec{{Name: "read_file", Schema: []byte(`{"properties":{"file_path":{}}}`)}, {Name: "shell", Schema: []byte(`nonsense`)}}
 	if got := s.say("read a.txt line 3 then run ls"); !strings.Contains(got, `+read_file{"file_path":"a.txt"}`) || !strings.Contains(got, `+shell{"command":"ls"}`) {
+		t.Errorf("%s", got)
+	}
+	if got := s.say("run ls in the background"); strings.Contains(got, "+shell") || !strings.Contains(got, "cannot run a command like that") {
 		t.Errorf("%s", got)
 	}
 }
