@@ -1,0 +1,390 @@
+package shellpolicy
+
+import (
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// maxBraces is how many words the braces of one word may make.
+const maxBraces = 256
+
+// word is one word of a command after quote removal, as far as that is known
+// before the line runs.
+type word struct {
+	text   string // the value, when static; else its literal parts
+	static bool
+	why    string // why it is not static
+	number bool   // not static, but an unsigned number all the same
+	glob   bool   // the shell replaces it by the file names that match pattern
+	// pattern is text with a backslash before each character that is meant
+	// literally and means something in a pattern.
+	pattern string
+	// lits are the literal runs between what is expanded.
+	lits []string
+	// from is the word as it is written.
+	from string
+}
+
+// plain reports whether the word is one known value.
+func (d word) plain() bool { return d.static && !d.glob }
+
+// flag reports whether the word can be read as an option.
+func (d word) flag() bool { return len(d.text) > 1 && d.text[0] == '-' }
+
+// literal makes a word of known text.
+func literal(text string) word {
+	return word{text: text, static: true, pattern: escapeGlob(text), lits: []string{text}, from: text}
+}
+
+// assembly puts the parts of a word together.
+type assembly struct {
+	w       *walker
+	sc      scope
+	text    strings.Builder
+	pattern strings.Builder
+	run     strings.Builder
+	out     word
+	assign  bool // the word is the value of an assignment: no patterns, tildes after colons
+}
+
+// words evaluates words, each brace expression making several.
+func (w *walker) words(sc scope, list []*syntax.Word) []word {
+	var out []word
+	for _, x := range list {
+		if !braced(x) {
+			out = append(out, w.word(sc, x))
+			continue
+		}
+		expanded, why := w.braces(x)
+		if why != "" {
+			d := w.word(sc, x)
+			d.static, d.why = false, why
+			out = append(out, d)
+			continue
+		}
+		for _, e := range expanded {
+			d := w.word(sc, e)
+			d.from = w.source(x)
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// word evaluates one word without brace expansion.
+func (w *walker) word(sc scope, x *syntax.Word) word {
+	return w.assemble(sc, x, false)
+}
+
+// value evaluates the value of an assignment.
+func (w *walker) value(sc scope, x *syntax.Word) word {
+	if x == nil {
+		return literal("")
+	}
+	d := w.assemble(sc, x, true)
+	d.glob = false
+	return d
+}
+
+func (w *walker) assemble(sc scope, x *syntax.Word, assign bool) word {
+	a := &assembly{w: w, sc: sc, assign: assign, out: word{static: true, from: w.source(x)}}
+	parts := x.Parts
+	if lit, ok := first(parts); ok && strings.HasPrefix(lit.Value, "~") {
+		parts = a.tilde(lit.Value, parts)
+	}
+	a.parts(parts)
+	return a.finish()
+}
+
+func first(parts []syntax.WordPart) (*syntax.Lit, bool) {
+	if len(parts) == 0 {
+		return nil, false
+	}
+	lit, ok := parts[0].(*syntax.Lit)
+	return lit, ok
+}
+
+// tilde expands a leading ~, and returns the parts that are left.
+func (a *assembly) tilde(lit string, parts []syntax.WordPart) []syntax.WordPart {
+	name, rest, slash := strings.Cut(lit, "/")
+	switch {
+	case name == "~" && (slash || len(parts) == 1) && !(a.assign && strings.Contains(rest, ":")):
+		if a.w.env.Home == "" || a.w.renamed["HOME"] {
+			a.unknown("the home directory is not known")
+		}
+		a.literal(a.w.env.Home)
+		if slash {
+			rest = "/" + rest
+		}
+		return append([]syntax.WordPart{&syntax.Lit{Value: rest}}, parts[1:]...)
+	case slash || len(parts) == 1:
+		a.unknown("it names the home directory of somebody, or another directory, by a shorthand")
+		a.out.why = shorthand
+	default:
+		a.unknown("a tilde stands before something that is expanded")
+	}
+	return parts
+}
+
+// shorthand is why words such as ~root and ~+ are not static.
+const shorthand = "it names a directory by a shorthand such as ~name"
+
+func (a *assembly) finish() word {
+	a.endRun()
+	d := a.out
+	d.text, d.pattern = a.text.String(), a.pattern.String()
+	d.glob = d.static && !a.assign && hasGlob(d.pattern)
+	if d.static {
+		d.lits = []string{d.text}
+	}
+	return d
+}
+
+func (a *assembly) endRun() {
+	if a.run.Len() > 0 {
+		a.out.lits = append(a.out.lits, a.run.String())
+		a.run.Reset()
+	}
+}
+
+// literal adds quoted text.
+func (a *assembly) literal(s string) {
+	a.text.WriteString(s)
+	a.run.WriteString(s)
+	a.pattern.WriteString(escapeGlob(s))
+}
+
+// bare adds one unquoted character.
+func (a *assembly) bare(c byte) {
+	a.text.WriteByte(c)
+	a.run.WriteByte(c)
+	a.pattern.WriteByte(c)
+}
+
+// unknown says that something is expanded here whose value is not known.
+func (a *assembly) unknown(why string) {
+	a.endRun()
+	a.out.static, a.out.number = false, false
+	if a.out.why == "" {
+		a.out.why = why
+	}
+}
+
+func (a *assembly) parts(parts []syntax.WordPart) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			a.unquoted(p.Value)
+		case *syntax.SglQuoted:
+			a.single(p)
+		case *syntax.DblQuoted:
+			if p.Dollar {
+				a.unknown("its text depends on the language of the system")
+			}
+			a.double(p.Parts)
+		default:
+			a.expansion(p, false)
+		}
+	}
+}
+
+// unquoted adds text outside quotes, where a backslash quotes one character.
+func (a *assembly) unquoted(s string) {
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+			a.literal(s[i : i+1])
+		case s[i] == '~' && i > 0 && (s[i-1] == '=' || s[i-1] == ':'):
+			a.literal("~")
+			a.unknown("a tilde stands after = or :")
+			if i+1 == len(s) || s[i+1] == '/' {
+				a.run.WriteString("~") // so that ~/… is found in what is literal
+			}
+		default:
+			a.bare(s[i])
+		}
+	}
+}
+
+func (a *assembly) single(q *syntax.SglQuoted) {
+	if !q.Dollar {
+		a.literal(q.Value)
+		return
+	}
+	text, ok := ansiC(q.Value)
+	if !ok || a.w.env.Dialect == Posix {
+		a.unknown("it has escapes that only some shells know")
+	}
+	a.literal(text)
+}
+
+// double adds what is in double quotes.
+func (a *assembly) double(parts []syntax.WordPart) {
+	for _, p := range parts {
+		if lit, ok := p.(*syntax.Lit); ok {
+			a.literal(dequote(lit.Value, "$`\"\\"))
+			continue
+		}
+		a.expansion(p, true)
+	}
+}
+
+// dequote removes the backslash before the characters of special.
+func dequote(s, special string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && strings.IndexByte(special, s[i+1]) >= 0 {
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// expansion adds what the shell replaces by something else.
+func (a *assembly) expansion(p syntax.WordPart, quoted bool) {
+	switch p := p.(type) {
+	case *syntax.ParamExp:
+		a.param(p, quoted)
+	case *syntax.ArithmExp:
+		a.w.arithmetic(a.sc, p.X)
+		if lit := a.text.Len() == 0; lit {
+			a.unknownNumber()
+		} else {
+			a.unknown("it is computed")
+		}
+	case *syntax.CmdSubst:
+		a.unknown("it is the output of a command")
+		a.w.substitution(a.sc, p, p.Stmts)
+	case *syntax.ProcSubst:
+		a.unknown("it is the output of a command")
+		a.w.substitution(a.sc, p, p.Stmts)
+	case *syntax.ExtGlob:
+		a.unknown("it is an extended pattern")
+		a.literal(p.Pattern.Value)
+	default:
+		a.unknown("it is of a kind that is not known")
+		a.w.forbid("the command uses syntax that cannot be judged")
+	}
+}
+
+// unknownNumber says that an unsigned number stands here.
+func (a *assembly) unknownNumber() {
+	was := a.out.static
+	a.unknown("it is a number that is not known yet")
+	a.out.number = was
+}
+
+// param adds the value of a variable.
+func (a *assembly) param(p *syntax.ParamExp, quoted bool) {
+	if !simpleParam(p) {
+		a.unknown("it is computed from a variable")
+		a.w.paramWords(a.sc, p, a)
+		return
+	}
+	switch name := p.Param.Value; {
+	case name == "?" || name == "#" || name == "$":
+		a.unknownNumber()
+	case name == "HOME" || name == "PWD":
+		value := a.w.env.Home
+		if name == "PWD" {
+			value = a.sc.dirs.only(a.w.env.Cwd)
+		}
+		if value == "" || a.w.renamed[name] || (!quoted && !a.assign && strings.ContainsAny(value, " \t\n*?[\\")) {
+			a.unknown("the value of " + name + " is not known")
+			return
+		}
+		a.literal(value)
+	default:
+		a.unknown("it is the value of a variable")
+	}
+}
+
+// simpleParam reports whether an expansion is $name or ${name}.
+func simpleParam(p *syntax.ParamExp) bool {
+	return p.Param != nil && p.Flags == nil && !p.Excl && !p.Length && !p.Width && !p.IsSet &&
+		p.Split == syntax.OptUnset && p.GlobSubst == syntax.OptUnset && p.RcExpand == syntax.OptUnset &&
+		p.NestedParam == nil && p.Index == nil && len(p.Modifiers) == 0 && p.Slice == nil &&
+		p.Repl == nil && p.Names == 0 && p.Exp == nil
+}
+
+// paramWords walks everything inside ${…}; its literal text counts as text of
+// the word.
+func (w *walker) paramWords(sc scope, p *syntax.ParamExp, a *assembly) {
+	nested := func(x *syntax.Word) {
+		if x == nil {
+			return
+		}
+		d := w.word(sc, x)
+		a.out.lits = append(a.out.lits, d.lits...)
+	}
+	switch {
+	case p.Excl, p.Names != 0, p.Index != nil, p.Exp != nil && p.Exp.Op == syntax.OtherParamOps:
+		w.raise(risk, "the value of a variable is used as code")
+	case p.NestedParam != nil, p.Flags != nil, len(p.Modifiers) > 0:
+		w.forbid("the command uses syntax that cannot be judged")
+	}
+	if p.Index != nil {
+		w.arithmetic(sc, p.Index)
+	}
+	if p.Slice != nil {
+		w.arithmetic(sc, p.Slice.Offset)
+		w.arithmetic(sc, p.Slice.Length)
+	}
+	if p.Repl != nil {
+		nested(p.Repl.Orig)
+		nested(p.Repl.With)
+	}
+	if p.Exp != nil {
+		nested(p.Exp.Word)
+	}
+}
+
+// ansiC decodes the inside of $'…'. ok is false for escapes that depend on
+// the locale, would end the word, or are not known.
+func ansiC(s string) (text string, ok bool) {
+	if !strings.Contains(s, `\`) {
+		return s, true
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		if at := strings.IndexByte("abeEfnrtv\\'\"?", s[i]); at >= 0 {
+			b.WriteByte("\a\b\x1b\x1b\f\n\r\t\v\\'\"?"[at])
+			continue
+		}
+		digits, base, most := "", 8, 3
+		if s[i] == 'x' {
+			i, base, most = i+1, 16, 2
+		}
+		for len(digits) < most && i < len(s) && isDigit(s[i], base) {
+			digits += s[i : i+1]
+			i++
+		}
+		i--
+		n, err := strconv.ParseUint(digits, base, 16)
+		if err != nil || n == 0 || n > 0x7f {
+			return s, false
+		}
+		b.WriteByte(byte(n))
+	}
+	return b.String(), true
+}
+
+func isDigit(c byte, base int) bool {
+	switch {
+	case c >= '0' && c <= '7', base == 16 && (c == '8' || c == '9'):
+		return true
+	}
+	return base == 16 && (c|0x20 >= 'a' && c|0x20 <= 'f')
+}
