@@ -128,6 +128,10 @@ func hasNames(names []string, path string) bool {
 	return len(names) >= len(want) && slices.Equal(names[:len(want)], want)
 }
 
+// PlainName is a name as the tools compare it with protected ones. It is no
+// name of a file.
+func PlainName(name string) string { return plainName(name) }
+
 // plainName is a name as the most forgiving file system would compare it:
 // case folded, code points dropped that HFS+ ignores, NTFS's stream suffix,
 // trailing dots and spaces and short form of .git undone. It is only ever
