@@ -174,6 +174,7 @@ func homes() []home {
 		{"github.com/jmoiron/sqlx", []string{"adapters/sqlstore", "adapters/sqlite", "adapters/postgres"}, "SQL stores"},
 		{"modernc.org/sqlite", []string{"adapters/sqlite"}, "SQLite without cgo"},
 		{"github.com/aymanbagabas/go-udiff", []string{"adapters/fs"}, "diffs of edits"},
+		{"mvdan.cc/sh/v3", []string{"adapters/exec/shellpolicy"}, "the grammar of the shell"},
 		{"github.com/bmatcuk/doublestar/v4", []string{"adapters/fs"}, "patterns of file names"},
 		{"github.com/spf13/cobra", []string{"cmd"}, "the command line"},
 		{"github.com/spf13/pflag", []string{"cmd"}, "the command line"},
