@@ -2,9 +2,13 @@ package exec
 
 import (
 	"math"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
+
+// orphansAdopted says that adoptOrphans does what it says.
+const orphansAdopted = true
 
 // adoptOrphans makes this process the parent of all descendants whose own
 // parent ends.
@@ -20,3 +24,7 @@ func closeOnExec(first int) {
 func limitMemory(pid int, bytes uint64) {
 	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: bytes, Max: bytes}, nil)
 }
+
+// widen lets a pipe hold more, so that the command and we take turns less
+// often.
+func widen(pipe *os.File) { _, _ = unix.FcntlInt(pipe.Fd(), unix.F_SETPIPE_SZ, 256<<10) }

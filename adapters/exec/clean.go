@@ -83,13 +83,23 @@ func (c *cleaner) write(p []byte) {
 	}
 }
 
-// plainRun returns how many bytes at the start need no look: plain ones and
-// line ends.
+// plainRun returns how many bytes at the start need no change: printable
+// characters, tabs and line ends.
 func plainRun(p []byte) int {
-	for i, b := range p {
-		if !plain[b] && b != '\n' {
+	for i := 0; i < len(p); {
+		b := p[i]
+		if plain[b] || b == '\n' {
+			i++
+			continue
+		}
+		if b < utf8.RuneSelf {
 			return i
 		}
+		r, n := utf8.DecodeRune(p[i:])
+		if r < 0xA0 || r == utf8.RuneError || turnsText(r) {
+			return i
+		}
+		i += n
 	}
 	return len(p)
 }

@@ -167,6 +167,7 @@ type End struct {
 	Signal syscall.Signal // the signal that ended the command itself, or 0
 	Left   int            // processes that it left behind and that were ended
 	Undone []string       // protected paths that it made and that were removed again
+	Kept   string         // the directory with copies of those; "" when there is none
 }
 
 // within reports whether path is dir or lies below it; both are clean.

@@ -83,3 +83,10 @@ func (f family) killRoot() {
 		_ = syscall.Kill(f.root, syscall.SIGKILL)
 	}
 }
+
+// killTree ends a process and all that descends from it.
+func killTree(root int) {
+	f := family{root: root, spare: true}
+	f.kill()
+	f.killRoot()
+}

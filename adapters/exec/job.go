@@ -66,6 +66,7 @@ func startJob(p Process, line string, out *output, limit time.Duration) (*job, e
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("exec: pipe for the output: %w", err), p.Close())
 	}
+	widen(w)
 	j := &job{
 		line: line, out: out, limit: limit, proc: p, pipe: r, started: time.Now(),
 		stopc: make(chan cause, 8), ended: make(chan struct{}), gone: make(chan struct{}),
@@ -109,6 +110,7 @@ func (j *job) watch() {
 	why := j.await(waited)
 	_ = j.pipe.SetReadDeadline(time.Now().Add(drainGrace))
 	<-read
+	drain(j.pipe, j.out.write)
 	_ = j.pipe.Close()
 	j.out.end()
 	j.mu.Lock()

@@ -31,15 +31,14 @@ const (
 type plainProcess struct {
 	cmd      *osexec.Cmd
 	helped   bool
+	clean    bool     // the helper told that nothing is left
 	lifeline *os.File // open as long as the helper shall let the command run
 	status   *os.File // what the helper tells
 	theirs   []*os.File
 
 	mu     sync.Mutex
-	shell  int // process id of the command; 0 before it is known
 	killed bool
 	reaped chan struct{} // closed when cmd was waited for
-	err    error         // of that
 }
 
 func newPlain(helper string, s Spec) (Process, error) {
@@ -74,11 +73,8 @@ func (p *plainProcess) Start(out *os.File) error {
 	if err != nil {
 		return err
 	}
-	if !p.helped {
-		p.shell = p.cmd.Process.Pid
-	}
 	go func() { // ends with the process; Close waits for it
-		p.err = p.cmd.Wait()
+		_ = p.cmd.Wait() // how it ended is in its ProcessState
 		close(p.reaped)
 	}()
 	return nil
@@ -115,10 +111,6 @@ func (p *plainProcess) listen() (end End, known bool, err error) {
 		word, rest, _ := strings.Cut(lines.Text(), " ")
 		n, _ := strconv.Atoi(rest)
 		switch word {
-		case "pid":
-			p.mu.Lock()
-			p.shell = n
-			p.mu.Unlock()
 		case "exit":
 			end, known = End{Code: n}, true
 		case "signal":
@@ -127,21 +119,21 @@ func (p *plainProcess) listen() (end End, known bool, err error) {
 			return End{Code: 126}, true, syscall.Errno(n)
 		case "left":
 			end.Left = n
+			p.mu.Lock()
+			p.clean = known && orphansAdopted
+			p.mu.Unlock()
 			return end, known, nil
 		}
 	}
 	return end, known, nil
 }
 
-// family is what is known of the command's processes.
+// family is what is known of the command's processes. What we start is the
+// leader of a session, whose number stays its own as long as one of it lives.
 func (p *plainProcess) family() family {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	f := family{root: p.cmd.Process.Pid, session: p.shell, spare: p.helped}
-	select {
-	case <-p.reaped:
+	f := family{root: p.cmd.Process.Pid, session: p.cmd.Process.Pid, spare: p.helped}
+	if closed(p.reaped) {
 		f.root = 0 // the number may be another's by now
-	default:
 	}
 	return f
 }
@@ -177,7 +169,9 @@ func (p *plainProcess) Close() error {
 	if p.cmd.Process == nil {
 		return nil
 	}
-	_ = p.Kill()
+	if p.helped {
+		_ = p.Kill()
+	}
 	limit := time.NewTimer(closeLimit)
 	defer limit.Stop()
 	again := time.NewTicker(endLimit)
@@ -185,7 +179,9 @@ func (p *plainProcess) Close() error {
 	for {
 		select {
 		case <-p.reaped:
-			p.family().kill()
+			if !p.clean {
+				p.family().kill()
+			}
 			return nil
 		case <-again.C:
 			_ = p.Kill()

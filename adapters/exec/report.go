@@ -122,10 +122,18 @@ func (j *job) notes(s shown) []string {
 	}
 	end, why, _, _ := j.result()
 	if end.Left > 0 && why == notStopped {
-		notes = append(notes, fmt.Sprintf("%d processes that it left running were ended; set background to let them stay", end.Left))
+		what := "a process that it left running was ended"
+		if end.Left > 1 {
+			what = fmt.Sprintf("%d processes that it left running were ended", end.Left)
+		}
+		notes = append(notes, what+"; set background to let such things stay")
 	}
 	if len(end.Undone) > 0 {
-		notes = append(notes, "these protected files were made and removed again: "+strings.Join(end.Undone, ", "))
+		note := "these files are protected; they were made and removed again: " + strings.Join(end.Undone, ", ")
+		if end.Kept != "" {
+			note += "; copies for the user are in " + end.Kept
+		}
+		notes = append(notes, note)
 	}
 	return notes
 }

@@ -45,7 +45,7 @@ func Supervise(args []string) (code int, mine bool) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGUSR1, syscall.SIGUSR2)
 	status := os.NewFile(statusFD, "status")
 	shell, err := syscall.ForkExec(args[0], args[1:], &syscall.ProcAttr{
-		Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true},
 	})
 	// The output ends when the command and its children have ended, whether
 	// we are there or not.
@@ -60,8 +60,7 @@ func Supervise(args []string) (code int, mine bool) {
 	if memory > 0 {
 		limitMemory(shell, memory)
 	}
-	_, _ = fmt.Fprintf(status, "pid %d\n", shell)
-	all := family{root: os.Getpid(), session: shell, spare: true}
+	all := family{root: os.Getpid(), session: os.Getpid(), spare: true}
 	go func() { // ends with the process
 		var b [1]byte
 		for {
@@ -79,28 +78,34 @@ func hold(shell int, all family, status *os.File) int {
 	code, ended := 0, false
 	left := map[int]bool{}
 	for {
+		flags := 0
+		if ended {
+			flags = syscall.WNOHANG // is there anything else?
+		}
 		var ws syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &ws, 0, nil)
+		pid, err := syscall.Wait4(-1, &ws, flags, nil)
+		if pid == 0 && err == nil {
+			for _, p := range all.kill() {
+				left[p] = true
+			}
+			pid, err = syscall.Wait4(-1, &ws, 0, nil)
+		}
 		switch {
 		case err == syscall.EINTR:
 			continue
 		case err != nil: // no child any more
 			_, _ = fmt.Fprintf(status, "left %d\n", len(left))
 			return code
-		case pid == shell:
-			ended = true
-			end := endOf(ws)
-			code = end.Code
-			if end.Signal != 0 {
-				_, _ = fmt.Fprintf(status, "signal %d\n", int(end.Signal))
-			} else {
-				_, _ = fmt.Fprintf(status, "exit %d\n", end.Code)
-			}
+		case pid != shell:
+			continue
 		}
-		if ended {
-			for _, pid := range all.kill() {
-				left[pid] = true
-			}
+		ended = true
+		end := endOf(ws)
+		code = end.Code
+		if end.Signal != 0 {
+			_, _ = fmt.Fprintf(status, "signal %d\n", int(end.Signal))
+		} else {
+			_, _ = fmt.Fprintf(status, "exit %d\n", end.Code)
 		}
 	}
 }

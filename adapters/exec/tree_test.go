@@ -116,9 +116,9 @@ func TestNothingStays(t *testing.T) {
 	}
 }
 
-// TestEnded ends commands that do not want to, in each way there is.
-func TestEnded(t *testing.T) {
-	commands := map[string]string{
+// endless are commands that do not end by themselves, or not alone.
+func endless() map[string]string {
+	return map[string]string{
 		"a pipeline":            `yes TOK | sleep TOK`,
 		"ignores TERM":          `trap "" TERM INT HUP; while :; do sleep TOK; done`,
 		"is stopped":            `kill -STOP $$; sleep TOK`,
@@ -129,7 +129,11 @@ func TestEnded(t *testing.T) {
 		"writes without an end": `trap "" TERM; yes TOK`,
 		"closed its streams":    `exec >/dev/null 2>&1; sleep TOK`,
 	}
-	ends := map[string]func(r *rig, line string) domain.ToolResult{
+}
+
+// ends are the ways to make a command end.
+func ends() map[string]func(r *rig, line string) domain.ToolResult {
+	return map[string]func(r *rig, line string) domain.ToolResult{
 		"by time": func(r *rig, line string) domain.ToolResult {
 			return r.run("shell", args{"command": line, "timeout_secs": 1})
 		},
@@ -155,8 +159,12 @@ func TestEnded(t *testing.T) {
 			return <-done
 		},
 	}
-	for what, command := range commands {
-		for how, end := range ends {
+}
+
+// TestEnded ends commands that do not want to, in each way there is.
+func TestEnded(t *testing.T) {
+	for what, command := range endless() {
+		for how, end := range ends() {
 			t.Run(what+" "+how, func(t *testing.T) {
 				t.Parallel()
 				if runtime.GOOS != "linux" && strings.Contains(command, "setsid") {
