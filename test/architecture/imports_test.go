@@ -180,6 +180,7 @@ func homes() []home {
 		{"github.com/spf13/pflag", []string{"cmd"}, "the command line"},
 		{"golang.org/x/term", []string{"cmd", "bootstrap"}, "is this a terminal"},
 		{"golang.org/x/sys", []string{"adapters/fs", "adapters/exec", "adapters/sqlite", "adapters/sqlstore", "bootstrap", "cmd"}, "directory handles, locks, processes"},
+		{"golang.org/x/net", []string{"adapters/web"}, "tokens of HTML and the charsets of old pages"},
 		{"golang.org/x/tools", []string{"adapters/jsonrpc/transcript", "cmd"}, "txtar, the form of transcripts"},
 		{"github.com/google/go-cmp", nil, "tests: differences one can read"},
 		{"go.uber.org/goleak", nil, "tests: goroutines left behind"},
