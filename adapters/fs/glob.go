@@ -142,18 +142,22 @@ func (g *globbing) take(result any) bool {
 
 // words are the result as text: what was found in a few words, and the paths.
 func (g *globbing) words(s *sweep) (head, body string) {
-	what := "file"
+	one, several := "file", "files"
 	if g.globs.dirsOnly {
-		what = "director"
+		one, several = "directory", "directories"
 	}
+	pattern := printable(brief(g.pattern))
 	var h strings.Builder
-	if g.total == 0 {
-		fmt.Fprintf(&h, "[no %s matches %s in %s", strings.Replace(what, "director", "directory", 1), printable(brief(g.pattern)), g.where())
-	} else {
-		fmt.Fprintf(&h, "[%s match %s in %s", strings.ReplaceAll(strings.ReplaceAll(plural(g.total, what), "directors", "directories"), "1 director", "1 directory"), printable(brief(g.pattern)), g.where())
+	switch g.total {
+	case 0:
+		fmt.Fprintf(&h, "[no %s matches %s in %s", one, pattern, g.where())
+	case 1:
+		fmt.Fprintf(&h, "[1 %s matches %s in %s", one, pattern, g.where())
+	default:
+		fmt.Fprintf(&h, "[%d %s match %s in %s", g.total, several, pattern, g.where())
 	}
 	if g.total > g.limit {
-		fmt.Fprintf(&h, "; the first %d are shown", g.limit)
+		h.WriteString("; " + firstShown(g.limit, ""))
 	}
 	if why := s.unfinished(); why != "" {
 		h.WriteString("; " + why + ", so there may be more: name a directory further down")
@@ -161,9 +165,9 @@ func (g *globbing) words(s *sweep) (head, body string) {
 	if g.total == 0 {
 		switch {
 		case g.dirs > 0:
-			fmt.Fprintf(&h, "; directories do: end the pattern with / to see them")
+			h.WriteString("; directories do: end the pattern with / to see them")
 		case !strings.Contains(g.pattern, "/") && !strings.HasPrefix(g.pattern, "**"):
-			fmt.Fprintf(&h, "; **/%s looks in the directories below too", printable(brief(g.pattern)))
+			fmt.Fprintf(&h, "; **/%s looks in the directories below too", pattern)
 		}
 		if hint := s.tally.hint(); hint != "" {
 			h.WriteString("; " + hint)

@@ -34,7 +34,8 @@ func needles(re *syntax.Regexp) (list []needle, whole bool) {
 	for re.Op == syntax.OpCapture {
 		re = re.Sub[0]
 	}
-	whole = re.Op == syntax.OpLiteral && len(list) == 1 && len(list[0].text) == len(string(re.Rune))
+	// A carriage return at the end may be a part of the line's end.
+	whole = re.Op == syntax.OpLiteral && len(list) == 1 && len(list[0].text) == len(string(re.Rune)) && !strings.HasSuffix(list[0].text, "\r")
 	return list, whole
 }
 
@@ -76,6 +77,9 @@ func required(re *syntax.Regexp) []needle {
 // best piece of ASCII in it: other letters have cases of other lengths.
 func literalNeedle(re *syntax.Regexp) []needle {
 	text := string(re.Rune)
+	if strings.ContainsRune(text, utf8.RuneError) {
+		return nil // it stands for any byte that is not UTF-8, too
+	}
 	if re.Flags&syntax.FoldCase == 0 {
 		return []needle{{text: text}}
 	}

@@ -259,18 +259,22 @@ func (p *searching) words(s *sweep) (head, body string) {
 	case m.total > maxCounted:
 		fmt.Fprintf(&h, "[more than %d matches in %s", maxCounted, p.where())
 	case p.output == outputFiles:
-		fmt.Fprintf(&h, "[%s of %d in %s", withVerb(m.files, "file", "matches", "match"), s.tally.files, p.where())
+		verb := "match"
+		if m.files == 1 {
+			verb = "matches"
+		}
+		fmt.Fprintf(&h, "[%s %s of %d in %s", plural(m.files, "file"), verb, s.tally.files, p.where())
 	case p.dir == nil:
 		fmt.Fprintf(&h, "[%s in %s", matchWords(m.total), p.where())
 	default:
 		fmt.Fprintf(&h, "[%s in %d of %s in %s", matchWords(m.total), m.files, searched, p.where())
 	}
 	if m.more() {
-		what := "the first %d are shown"
+		what := ""
 		if m.output != outputContent {
-			what = "the first %d files are shown"
+			what = " files"
 		}
-		fmt.Fprintf(&h, "; "+what, m.shown)
+		h.WriteString("; " + firstShown(m.shown, what))
 	}
 	if why := s.unfinished(); why != "" {
 		h.WriteString("; " + why + ", so there may be more: name a directory further down, or a glob")
@@ -327,9 +331,10 @@ func matchWords(n int) string {
 	return strconv.Itoa(n) + " matches"
 }
 
-func withVerb(n int, one, verbOne, verb string) string {
+// firstShown says how much of what was found is shown.
+func firstShown(n int, what string) string {
 	if n == 1 {
-		return plural(n, one) + " " + verbOne
+		return "the first is shown"
 	}
-	return plural(n, one) + " " + verb
+	return fmt.Sprintf("the first %d%s are shown", n, what)
 }
