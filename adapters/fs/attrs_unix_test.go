@@ -4,6 +4,7 @@ package fs
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -48,5 +49,21 @@ func TestWrite_KeepsTheOwner(t *testing.T) {
 	var st unix.Stat_t
 	if err := unix.Stat(r.at("ws/f"), &st); err != nil || st.Uid != 1234 || st.Gid != 2345 {
 		t.Errorf("owner %d:%d, %v", st.Uid, st.Gid, err)
+	}
+}
+
+// TestWrite_HardLinks guards T65: the file's other names keep their bytes, and
+// the answer says so.
+func TestWrite_HardLinks(t *testing.T) {
+	r := newRig(t)
+	r.write("ws/f", "one")
+	r.must(os.Link(r.at("ws/f"), r.at("out/twin")))
+	r.open()
+	r.call("edit_file", "path", "f", "old_text", "one", "new_text", "two").want(t, "allow").holds(t, "other names")
+	if r.read("out/twin") != "one" || r.read("ws/f") != "two" {
+		t.Errorf("twin %q, f %q", r.read("out/twin"), r.read("ws/f"))
+	}
+	if a := r.call("write_file", "path", "f", "content", "three").want(t, "allow"); strings.Contains(a.text, "other names") {
+		t.Error(a.text)
 	}
 }

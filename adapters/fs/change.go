@@ -168,6 +168,9 @@ func (c *change) perform(ctx context.Context) error {
 		p.undo()
 		return err
 	}
+	if file != nil && was.links > 1 {
+		c.made.text += " It had other names (hard links); under those the file is what it was."
+	}
 	err = p.sync()
 	p.close()
 	if err != nil {

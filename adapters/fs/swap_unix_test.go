@@ -128,7 +128,7 @@ func playSwaps(t *testing.T, op swapped) {
 	ended := make(chan error, 1)
 	go func() { ended <- exchange(r.at("ws/"+op.dir), r.at("ws/l"), &count, stop) }()
 	did := 0
-	for n := 0; n < op.tries || (count.Load() < *swaps && len(ended) == 0); n++ {
+	for n := 0; n < op.tries || (count.Load() < *swaps || did == 0 && n < 50*op.tries) && len(ended) == 0; n++ {
 		text := op.try(r, n)
 		if strings.Contains(text, "SECRET") {
 			t.Errorf("told: %s", text)
