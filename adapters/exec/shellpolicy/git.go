@@ -76,6 +76,11 @@ func (c *call) subcommand(at int, name string, foreign bool) {
 	case foreign:
 		c.raise(run, "the repository may not be the session's, and git may run programs that it names")
 	}
+	if c.class == read {
+		if why := c.w.settings(); why != "" {
+			c.raise(run, "git may run programs: "+why)
+		}
+	}
 	for _, d := range c.words[c.start:] {
 		if strings.Contains(d.text, "%G") {
 			c.raise(run, "checks signatures, which runs a program")
@@ -296,14 +301,16 @@ func (c *call) next() string {
 }
 
 // GitEnv returns the environment in which git runs no program that a
-// repository names by fsmonitor, hooks, pager, external diffs, signatures,
-// credentials or transports, never asks, takes no locks and fetches nothing:
-// NAME=value each. Clean filters and textconv still run; only a sandbox holds
-// them. It is meant for the agent's own calls of git and for proven reads.
+// repository names by fsmonitor, hooks, pager, signatures, credentials or
+// transports, never asks, takes no locks and fetches nothing: NAME=value each.
+// It cannot switch off external diffs, textconv and clean filters (an empty
+// diff.external makes git diff fail): the agent's own calls add --no-ext-diff
+// and --no-textconv and run where the sandbox holds them; for commands the
+// analysis looks at the repository's settings.
 func GitEnv() []string {
 	settings := [][2]string{
 		{"core.fsmonitor", "false"}, {"core.hooksPath", "/dev/null"}, {"core.pager", "cat"}, {"core.sshCommand", "false"}, {"core.askPass", ""},
-		{"core.editor", "false"}, {"sequence.editor", "false"}, {"credential.helper", ""}, {"diff.external", ""}, {"protocol.ext.allow", "never"},
+		{"core.editor", "false"}, {"sequence.editor", "false"}, {"credential.helper", ""}, {"protocol.ext.allow", "never"},
 		{"log.showSignature", "false"}, {"gpg.program", "false"}, {"gpg.ssh.program", "false"}, {"gpg.x509.program", "false"},
 		{"submodule.recurse", "false"}, {"safe.bareRepository", "explicit"}, {"gc.auto", "0"}, {"maintenance.auto", "false"}, {"status.submoduleSummary", "false"},
 	}

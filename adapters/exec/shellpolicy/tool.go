@@ -229,6 +229,9 @@ func (c *call) tableOperands(o *options) {
 		if d.glob && t.strict && i < o.after && !safeStart(d.pattern) {
 			c.raise(run, "a file name could become an option: "+d.from)
 		}
+		if d.glob && t.most > 0 {
+			c.raise(run, "a pattern may become several operands, one of which is written: "+d.from)
+		}
 		if d.glob && t.globbed != "" {
 			c.raise(risk, t.globbed)
 		}
