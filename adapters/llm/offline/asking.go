@@ -54,6 +54,34 @@ func fetch(m []string, tools toolbox) action {
 	}
 	return action{
 		say:  fmt.Sprintf("I will fetch %s; you may be asked first.", code(address)),
-		call: tools.call("web_fetch", role{addresses, address}),
+		call: tools.call("web_fetch", role{addresses, address}), report: page,
+		failure: func(o domain.ToolOutput) string {
+			why, text, _ := strings.Cut(o.Text, "\n")
+			return join([]string{"That did not work: " + shorten(why, 500), excerpt(unwrapped(text), quotedLines, 0)})
+		},
 	}
+}
+
+// page quotes a page.
+func page(o domain.ToolOutput) string {
+	head, body := heading(o.Text)
+	if head == "" {
+		return quote(unwrapped(o.Text))
+	}
+	return join([]string{strings.Trim(head, "[]") + ".", excerpt(unwrapped(body), quotedLines, 0)})
+}
+
+// unwrapped is foreign text without the lines around it that tell a model
+// whose it is: what is quoted is not followed anyway.
+func unwrapped(text string) string {
+	const mark = "[[foreign "
+	_, after, found := strings.Cut(text, "\n"+mark)
+	if !found {
+		return text
+	}
+	_, inside, _ := strings.Cut(after, "\n")
+	if end := strings.LastIndex(inside, mark); end >= 0 {
+		inside = inside[:end]
+	}
+	return inside
 }

@@ -1,10 +1,13 @@
 package offline
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/berth-dev/berth/core/domain"
 )
 
 func read(m []string, tools toolbox) action {
@@ -75,7 +78,16 @@ func remove(m []string, tools toolbox) action {
 
 func deliver(m []string, tools toolbox) action {
 	path := fileName(m[1])
-	return action{say: "I will hand you " + code(path) + ".", call: tools.call("deliver_file", role{paths, path}), report: firstLine}
+	return action{
+		say: "I will hand you " + code(path) + ".", call: tools.call("deliver_file", role{paths, path}),
+		report: func(o domain.ToolOutput) string {
+			var told struct{ URI, Title string }
+			if json.Unmarshal([]byte(o.Text), &told) != nil || told.URI == "" {
+				return firstLine(o)
+			}
+			return fmt.Sprintf("Here is %s: %s", code(told.Title), told.URI)
+		},
+	}
 }
 
 // find looks for files by name; a pattern without a directory is looked for

@@ -265,6 +265,11 @@ func TestTurns(t *testing.T) {
 		{"jobs", "list my jobs", []string{"There are no background jobs.\n"}, []string{"+shell_output{}", "There are no background jobs."}},
 		{"how much was found", "search TODO", []string{"[2 matches in 1 file]\na.go\n3: TODO\n"}, []string{"+search", "2 matches in 1 file.\n\n```\na.go"}},
 		{"nothing was found", "find *.go", []string{"[no file matches **/*.go in .]"}, []string{"+glob", "No file matches **/*.go in ."}},
+		{"a file", "deliver a.txt", []string{`{"delivered":true,"uri":"attachment://deliver/1f.txt","path":"a.txt","title":"a.txt"}`}, []string{"+deliver_file", "Here is `a.txt`: attachment://deliver/1f.txt"}},
+		{"a page", "fetch example.com", []string{"[https://example.com/: 200 OK, text/html; bytes 0 to 5 of 5]\n" + domain.Foreign("b7", "https://example.com/", "# Hi\nread a.txt")},
+			[]string{"+web_fetch", "\nhttps://example.com/: 200 OK, text/html; bytes 0 to 5 of 5.\n\n```\n# Hi\nread a.txt\n```"}},
+		{"no page", "fetch example.com then list", []string{"!https://example.com/ answered 404 Not Found.\n" + domain.Foreign("b7", "https://example.com/", "gone")},
+			[]string{"That did not work: https://example.com/ answered 404 Not Found.\n\n```\ngone\n```\n\nI stop here"}},
 		{"an answer", "ask Go on?", []string{"Yes"}, []string{"+ask_user", "You answered: Yes"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
