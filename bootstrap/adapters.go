@@ -252,9 +252,18 @@ func pathPolicy(p ProfileConfig) fs.Policy {
 	return fs.Policy{Level: p.Level, AllowedRoots: p.AllowedRoots, Forbidden: p.ForbiddenPaths}
 }
 
-func newTools(o *options, d *fs.Disk) []ports.ToolSource {
+func newTools(o *options, d *fs.Disk, c *commands) []ports.ToolSource {
 	if o.tools != nil {
 		return o.tools
 	}
-	return []ports.ToolSource{fs.NewSource(d)}
+	return []ports.ToolSource{fs.NewSource(d), c.source}
+}
+
+// newSandbox reports how the shell tools confine commands. Whoever replaces
+// the tools says himself.
+func newSandbox(o *options, c *commands) ports.Sandbox {
+	if o.tools != nil {
+		return noCommands{}
+	}
+	return c.confiner()
 }

@@ -83,23 +83,6 @@ func (a *agents) build(c config.Agent) domain.Agent {
 	}
 }
 
-// toolRules turns the rules of a profile into the core's: a tool name, or
-// shell(WORDS) for a simple command that begins with these words, or
-// shell(WORDS$) for exactly these.
-func toolRules(rules []config.Rule) []domain.ToolRule {
-	out := make([]domain.ToolRule, 0, len(rules))
-	for _, r := range rules {
-		tool, pattern, worded := strings.Cut(strings.TrimSuffix(r.Rule, ")"), "(")
-		rule := domain.ToolRule{Tool: tool}
-		if worded {
-			pattern, rule.Exact = strings.CutSuffix(pattern, "$")
-			rule.Words = strings.Fields(pattern)
-		}
-		out = append(out, rule)
-	}
-	return out
-}
-
 // ollamaWait bounds the look for a local Ollama.
 const ollamaWait = 300 * time.Millisecond
 

@@ -62,6 +62,9 @@ func New(cfg *Config, opts ...Option) (*App, error) {
 		o(&a.opts)
 	}
 	o := &a.opts
+	if err := checkRules(cfg); err != nil {
+		return nil, err
+	}
 	a.fx = fx.New(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StopTimeout(stopLimit),
@@ -75,8 +78,9 @@ func New(cfg *Config, opts ...Option) (*App, error) {
 			given(o.store, newStore),
 			newDisk,
 			given(o.roots, func(d *fs.Disk) ports.Roots { return fs.NewRoots(d) }),
-			given(o.blobs, func(d *fs.Disk) ports.Blobs { return fs.NewBlobs(d) }),
-			given(o.sandbox, func() ports.Sandbox { return noCommands{} }),
+			newCommands,
+			given(o.blobs, func(d *fs.Disk, c *commands) ports.Blobs { return forgetful{fs.NewBlobs(d), c} }),
+			given(o.sandbox, newSandbox),
 			given(o.notes, func(d *fs.Disk) ports.Instructions { return fs.NewInstructions(d) }),
 			newTools,
 			newPermissions,

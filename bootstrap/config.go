@@ -53,7 +53,13 @@ type ProviderType = config.ProviderType
 // LoadConfig reads the configuration: defaults, file, environment, flags, the
 // later beating the earlier. A missing file is an empty one. The error is a
 // *ConfigError, or says why the file could not be read.
-func LoadConfig(o LoadOptions) (*Config, error) { return config.Load(o) }
+func LoadConfig(o LoadOptions) (*Config, error) {
+	cfg, err := config.Load(o)
+	if err != nil {
+		return nil, err
+	}
+	return cfg, checkRules(cfg)
+}
 
 // NewSecret returns a secret that holds value itself.
 func NewSecret(value string) Secret { return config.NewSecret(value) }
@@ -80,6 +86,9 @@ func ConfigGet(w io.Writer, o LoadOptions, path string, asJSON bool) error {
 // ConfigValidate loads the configuration and writes warnings and the verdict.
 // Settings that have no effect in this version are among the warnings.
 func ConfigValidate(w io.Writer, o LoadOptions, asJSON bool) error {
+	if _, err := LoadConfig(o); domain.HasCode(err, domain.InvalidArgument) {
+		return err // a rule; what else may be wrong is told below
+	}
 	return config.Validate(w, o, asJSON, withoutEffect)
 }
 

@@ -37,7 +37,7 @@ const diagnoseLimit = 30 * time.Second
 // session needs it, and says how to mend what does not work. It opens the
 // session store, and with it creates a missing data directory, and really
 // tries the sandbox; it asks no model.
-func Diagnose(ctx context.Context, o LoadOptions) []Finding {
+func Diagnose(ctx context.Context, o LoadOptions, opts ...Option) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, diagnoseLimit)
 	defer cancel()
 	cfg, err := LoadConfig(o)
@@ -45,7 +45,7 @@ func Diagnose(ctx context.Context, o LoadOptions) []Finding {
 		return []Finding{{Name: "config", State: FindingFail, Detail: err.Error(), Mend: "edit the file, or see docs/configuration.md"}}
 	}
 	found := []Finding{configFinding(cfg)}
-	app, store := diagnoseStore(cfg)
+	app, store := diagnoseStore(cfg, opts)
 	found = append(found, store)
 	if app == nil {
 		return found
@@ -71,12 +71,12 @@ func configFinding(cfg *Config) Finding {
 
 // diagnoseStore opens the store as if it were required, so that its trouble
 // is told, and falls back to memory for the rest of the diagnosis.
-func diagnoseStore(cfg *Config) (*App, Finding) {
+func diagnoseStore(cfg *Config, opts []Option) (*App, Finding) {
 	f := Finding{Name: "store", State: FindingOK, Detail: cfg.SessionStore()}
 	strict := *cfg
 	strict.Store.Required = true
 	strict.Log.Level, strict.Log.File = "off", ""
-	app, err := New(&strict)
+	app, err := New(&strict, opts...)
 	if err == nil {
 		if cfg.Store.Driver == "memory" {
 			f.State, f.Detail = FindingWarn, "in memory, as configured: sessions end with the process"
@@ -86,7 +86,7 @@ func diagnoseStore(cfg *Config) (*App, Finding) {
 	f.State, f.Detail = FindingFail, strings.TrimPrefix(err.Error(), requiredStore)
 	f.Mend = "until then sessions live in memory only; docs/reliability.md says what to do with a damaged store"
 	strict.Store.Driver, strict.Store.Required = "memory", false
-	if app, err = New(&strict); err != nil {
+	if app, err = New(&strict, opts...); err != nil {
 		f.Detail = err.Error()
 		return nil, f
 	}

@@ -27,10 +27,11 @@ type options struct {
 	notes    ports.Instructions
 	tools    []ports.ToolSource
 
-	clock ports.Clock
-	ids   ports.IDs
-	model domain.ModelRef // --model
-	logTo io.Writer
+	clock  ports.Clock
+	ids    ports.IDs
+	helper string
+	model  domain.ModelRef // --model
+	logTo  io.Writer
 }
 
 func defaults() options {
@@ -70,6 +71,11 @@ func WithInstructions(v ports.Instructions) Option { return func(o *options) { o
 func WithTools(v ...ports.ToolSource) Option {
 	return func(o *options) { o.tools = append([]ports.ToolSource{}, v...) }
 }
+
+// WithHelper names the program that builds sandboxes and holds commands: one
+// that calls RunHelper before anything else, such as this one by SelfHelper.
+// Without it commands are not confined, and each is asked about.
+func WithHelper(path string) Option { return func(o *options) { o.helper = path } }
 
 // WithClock replaces the clock that stamps records.
 func WithClock(v ports.Clock) Option { return func(o *options) { o.clock = v } }

@@ -98,6 +98,7 @@ func hintEditor(cmd *cobra.Command) {
 }
 
 func main() {
+	bootstrap.RunHelper()
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 

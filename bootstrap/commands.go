@@ -1,0 +1,199 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/berth-dev/berth/adapters/exec"
+	"github.com/berth-dev/berth/adapters/exec/sandbox"
+	"github.com/berth-dev/berth/adapters/exec/shellpolicy"
+	"github.com/berth-dev/berth/adapters/fs"
+	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/ports"
+)
+
+// RunHelper does the work of a helper process and ends the process, if this
+// process was started as one: a program that calls it before anything else can
+// be named in WithHelper, its own by SelfHelper.
+func RunHelper() {
+	if sandbox.IsHelper(os.Args) {
+		sandbox.Main()
+	}
+	if code, mine := exec.Supervise(os.Args); mine {
+		os.Exit(code)
+	}
+}
+
+// SelfHelper returns how this program can be started again, for WithHelper. It
+// must call RunHelper before anything else.
+func SelfHelper() string { return exec.SelfHelper() }
+
+// InsideCommand reports whether this process was started by a command that an
+// agent runs: then it must not change what the agent may do.
+func InsideCommand(env []string) bool {
+	for _, kv := range env {
+		if strings.HasPrefix(kv, exec.Marker+"=") || strings.HasPrefix(kv, sandbox.EnvMarker+"=") {
+			return true
+		}
+	}
+	return false
+}
+
+// commands is what the shell tools are made of: the one parser, the one
+// resolver, and a sandbox for each agent.
+type commands struct {
+	cfg    *Config
+	disk   *fs.Disk
+	helper string // path of a program that calls RunHelper; "" when there is none
+	home   string
+	own    []string
+	system []string // directories of the system's programs
+	shell  exec.Shell
+	source *exec.Source
+
+	mu    sync.Mutex
+	boxes map[string]*box // by agent
+}
+
+// box is an agent's sandbox and what it was made for.
+type box struct {
+	hidden string
+	*sandbox.Sandbox
+}
+
+// newCommands makes the shell tools. Nothing is tried or started.
+func newCommands(o *options, cfg *Config, disk *fs.Disk, clock ports.Clock, ids ports.IDs) *commands {
+	home, _ := os.UserHomeDir()
+	c := &commands{cfg: cfg, disk: disk, helper: o.helper, home: home, own: ownPaths(), system: systemPath(), shell: exec.FindShell(), boxes: map[string]*box{}}
+	c.source = exec.NewSource(exec.Config{
+		Shell: c.shell, Environ: os.Environ(), Hidden: cfg.SecretVariables(),
+		Profile: c.profile, Analyze: c.analyze, Judge: disk.Judge, Roots: disk.WritableRoots,
+		Confiner: c.confiner(), Clock: clock, IDs: ids,
+	})
+	return c
+}
+
+// ownPaths are the names of our own program.
+func ownPaths() []string {
+	path, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+		return []string{path, real}
+	}
+	return []string{path}
+}
+
+func (c *commands) confiner() exec.Confiner {
+	if c.helper == "" {
+		return unhelped{commands: c}
+	}
+	return exec.Sandboxed{Of: c.box, Otherwise: exec.Plain{Helper: c.helper}}
+}
+
+// unhelped runs commands where no program can build a sandbox.
+type unhelped struct {
+	exec.Plain
+	commands *commands
+}
+
+// Posture says that there is no sandbox, and why.
+func (u unhelped) Posture(_ context.Context, agent string) domain.Posture {
+	if u.commands.profile(agent).Sandbox == sandbox.None {
+		return domain.Posture{Word: domain.PostureOff, Reason: "the profile's sandbox is \"none\""}
+	}
+	return domain.Posture{Word: domain.PostureNone, Reason: "this program names no helper that could build one (bootstrap.WithHelper)"}
+}
+
+// profile is what an agent's profile says about commands.
+func (c *commands) profile(agent string) exec.Profile {
+	p := c.cfg.Profiles[c.cfg.Agents[agent].Profile]
+	return exec.Profile{
+		Level: p.Level, Network: domain.NetworkMode(p.Network), ShellEnv: p.ShellEnv, Sandbox: p.Sandbox,
+		Limits: exec.Limits{
+			OutputBytes: p.Limits.OutputBytes, Wall: p.Limits.Wall, Processes: p.Limits.Processes, MemoryBytes: p.Limits.MemoryBytes,
+		},
+	}
+}
+
+// box returns the agent's sandbox. It is a new one when other paths are
+// forbidden than before, such as one that was made since.
+func (c *commands) box(agent string) *sandbox.Sandbox {
+	forbidden := c.disk.Forbidden(domain.Session{Agent: agent, Workspace: fs.NewRoots(c.disk).Canonical(c.cfg.AgentWorkspace(agent))})
+	key := strings.Join(forbidden, "\x00")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b := c.boxes[agent]; b != nil && b.hidden == key {
+		return b.Sandbox
+	}
+	b := &box{hidden: key, Sandbox: sandbox.New(sandbox.Config{
+		Helper: []string{c.helper}, Mode: c.cfg.Profiles[c.cfg.Agents[agent].Profile].Sandbox, Home: c.home,
+		State: filepath.Join(c.cfg.DataDir, "agents", agent, "sandbox"),
+		Path:  os.Getenv("PATH"), Hidden: forbidden, Protected: protectedNames(fs.ProtectedNames()),
+		Fold: fs.PlainName,
+	})}
+	c.boxes[agent] = b
+	return b.Sandbox
+}
+
+// protectedNames writes the lists of the file tools as the sandbox reads them.
+// It knows by itself what makes git run programs.
+func protectedNames(l fs.ProtectedLists) []string {
+	names := append([]string{}, l.Files...)
+	for _, dir := range append(append([]string{}, l.Dirs...), l.AskDirs...) {
+		names = append(names, dir+"/")
+	}
+	return names
+}
+
+// analyze asks the one parser about a line.
+func (c *commands) analyze(ctx context.Context, s domain.Session, dir, line string, held bool) exec.Analysis {
+	a := shellpolicy.Analyze(ctx, line, c.env(s, dir, held), judge{c.disk, s})
+	return exec.Analysis{
+		Access: a.Access("shell", dir), Decisive: a.Decisive, Git: a.Git, Reads: a.Reads, Writes: a.Writes,
+	}
+}
+
+func (c *commands) env(s domain.Session, dir string, held bool) shellpolicy.Env {
+	env := shellpolicy.Env{
+		Home: c.home, Cwd: dir, Own: c.own, Forbidden: c.disk.Forbidden(s), SystemPath: c.system, ReadOnlySandbox: held,
+	}
+	if !c.shell.Bash {
+		env.Dialect = shellpolicy.Posix
+	}
+	return env
+}
+
+// judge is the one path resolver, for one session.
+type judge struct {
+	disk    *fs.Disk
+	session domain.Session
+}
+
+// Judge says what the path rules make of a path that a command in dir names.
+func (j judge) Judge(ctx context.Context, dir, path string) domain.Place {
+	return j.disk.Judge(ctx, j.session, dir, path)
+}
+
+// forgetful is blobs that also remove what commands left of a session.
+type forgetful struct {
+	ports.Blobs
+	commands *commands
+}
+
+// Remove deletes the attachments of a deleted session and the outputs of its
+// commands.
+func (f forgetful) Remove(ctx context.Context, s domain.Session, list []domain.Attachment) error {
+	return errors.Join(f.Blobs.Remove(ctx, s, list), f.commands.source.Forget(s))
+}
+
+// noCommands is the sandbox where there is no shell tool of ours.
+type noCommands struct{}
+
+// Posture says nothing: nothing is run.
+func (noCommands) Posture(context.Context, string) domain.Posture { return domain.Posture{} }
