@@ -4,7 +4,7 @@ import "time"
 
 // Event is something an operator may want to see or count. Members:
 // TurnBegan, TurnDone, StepDone, CallDone, PermissionDone, Trouble,
-// SessionOpened, SessionReleased.
+// SessionOpened, SessionReleased, Escalated.
 //
 //sumtype:decl
 type Event interface{ isEvent() }
@@ -82,6 +82,16 @@ type Trouble struct {
 	Err     error
 }
 
+// Escalated is an agent that called for a human. Summary is the model's own
+// text, made Visible.
+type Escalated struct {
+	Session SessionID
+	Turn    TurnID
+	Call    CallID
+	Urgency string // low, normal, high
+	Summary string
+}
+
 func (TurnBegan) isEvent()       {}
 func (TurnDone) isEvent()        {}
 func (StepDone) isEvent()        {}
@@ -90,3 +100,4 @@ func (PermissionDone) isEvent()  {}
 func (SessionOpened) isEvent()   {}
 func (SessionReleased) isEvent() {}
 func (Trouble) isEvent()         {}
+func (Escalated) isEvent()       {}

@@ -22,7 +22,8 @@ type Prepared interface {
 	Plan() domain.ToolPlan
 	// Run has the effect, at most once, and reports on the way. It returns
 	// promptly when the context ends. A failure of the call is a result; an
-	// error means our machinery broke.
+	// error means our machinery broke, save domain.CancelledByClient: the
+	// person was asked something and cancelled, which ends the turn.
 	Run(context.Context, func(domain.ToolProgress)) (domain.ToolResult, error)
 	// Close releases what Prepare opened. It is called exactly once, also
 	// when Run was not.

@@ -1,6 +1,7 @@
 package acp1
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,7 +69,7 @@ type permissionParams struct{ domain.PermissionRequest }
 // because some clients show nothing else, with the reason in front.
 func (p *permissionParams) AppendJSON(dst []byte) []byte {
 	call := p.Call
-	call.Status = domain.CallPending
+	call.Status = cmp.Or(call.Status, domain.CallPending)
 	if p.Reason != "" {
 		reason := domain.ContentBlock{Block: domain.Text{Text: p.Reason}}
 		call.Content = append([]domain.CallContent{reason}, call.Content...)

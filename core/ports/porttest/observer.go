@@ -53,6 +53,7 @@ func observed(id domain.SessionID) []domain.Event {
 		domain.SessionOpened{Session: id, How: "new"},
 		domain.SessionReleased{Session: id, How: "close"},
 		domain.Trouble{Session: id, Where: "somewhere", Err: cause},
+		domain.Escalated{Session: id, Turn: "t1", Call: "t1-c2", Urgency: "high", Summary: "the tests cannot run"},
 	}
 }
 
@@ -67,6 +68,7 @@ func bare() []domain.Event {
 		domain.SessionOpened{},
 		domain.SessionReleased{},
 		domain.Trouble{},
+		domain.Escalated{},
 	}
 }
 

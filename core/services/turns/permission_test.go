@@ -235,6 +235,26 @@ func TestPermission_Withdrawn(t *testing.T) {
 	})
 }
 
+// A tool that asks the person something itself ends the turn as a permission
+// does when the person cancels.
+func TestTool_CancelledByThePersonItAsks(t *testing.T) {
+	ask := editor("ask")
+	ask.access = domain.Access{Class: domain.AccessNone}
+	ask.run = func(context.Context, func(domain.ToolProgress)) (domain.ToolResult, error) {
+		return domain.ToolResult{}, fmt.Errorf("ask: %w", domain.CancelledByClient)
+	}
+	bubble(t, []ports.Tool{ask}, func(w *world) {
+		w.model.play(wants("a", "ask"), says("never"))
+		w.begin("go").want(domain.StopCancelled)
+		if len(w.model.seen()) != 1 {
+			t.Errorf("asked the model %d times", len(w.model.seen()))
+		}
+		w.check()
+		ask.run = nil
+		after(w)
+	})
+}
+
 func TestPermission_NobodyAnswersInTime(t *testing.T) {
 	change := editor("change")
 	bubble(t, []ports.Tool{change}, func(w *world) {

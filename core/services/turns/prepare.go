@@ -98,6 +98,9 @@ func (t *turn) execute(c *call) (domain.ToolResult, error) {
 		return result, nil
 	case t.ctx.Err() != nil:
 		return domain.ToolResult{}, context.Cause(t.ctx)
+	case errors.Is(err, domain.CancelledByClient):
+		t.cancel(domain.CancelledByClient) // the person was asked, and cancelled
+		return domain.ToolResult{}, err
 	}
 	return failed(t.explain(c.want.Name, err)), nil
 }
