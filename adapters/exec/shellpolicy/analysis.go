@@ -100,7 +100,16 @@ func (a Analysis) Access(tool, scope string) domain.Access {
 
 // Analyze judges a line. It never fails: what it does not understand is
 // forbidden or asked about. It stops with the context, forbidding the line.
-func Analyze(ctx context.Context, line string, env Env, paths Paths) Analysis {
+func Analyze(ctx context.Context, line string, env Env, paths Paths) (a Analysis) {
+	defer func() {
+		if v := recover(); v != nil { // a fault of the grammar must not end the agent, nor let the line pass
+			a = Analysis{Class: domain.AccessRisk, Forbidden: "the command cannot be judged", Decisive: cut(line, maxTitle)}
+		}
+	}()
+	return analyze(ctx, line, env, paths)
+}
+
+func analyze(ctx context.Context, line string, env Env, paths Paths) Analysis {
 	if why := gate(line); why != "" {
 		return Analysis{Class: domain.AccessRisk, Forbidden: why, Decisive: cut(line, maxTitle)}
 	}

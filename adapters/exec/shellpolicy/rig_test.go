@@ -141,7 +141,8 @@ func resolve(path string) string {
 
 // analyze judges a line in the fixture.
 func (r *rig) analyze(t testing.TB, line string) Analysis {
-	return Analyze(t.Context(), line, r.env(), r)
+	t.Helper()
+	return analyze(t.Context(), line, r.env(), r)
 }
 
 // fill puts the fixture's paths into a line.

@@ -24,6 +24,22 @@ func (c *call) special(name string) bool {
 		c.date()
 	case "hostname":
 		c.hostname()
+	case "strings":
+		t, _ := textTool(name)
+		c.table(t)
+		for _, d := range c.words[1:] {
+			if strings.HasPrefix(d.text, "@") {
+				c.raise(run, "takes more arguments from a file")
+			}
+		}
+	case "fd", "fdfind":
+		t, _ := searchTool(name)
+		c.table(t)
+		for i, d := range c.words {
+			if d.text == "-x" || d.text == "-X" || d.text == "--exec" || d.text == "--exec-batch" {
+				c.nested(c.words[i+1:])
+			}
+		}
 	case "echo", "true", "false":
 		c.prints(1)
 	case "printf":

@@ -168,6 +168,9 @@ func (c *call) option(o *options, name, marks string, value word, has bool) {
 		case '%':
 			o.patterns++
 		case '&':
+			if has {
+				c.raise(run, "has an option that is not known: "+name+"=")
+			}
 			c.nextValue(o)
 		}
 	}
@@ -182,6 +185,9 @@ func (c *call) option(o *options, name, marks string, value word, has bool) {
 	}
 	switch {
 	case strings.Contains(marks, "!"):
+		if value.plain() && value.text != "" {
+			c.script(value.text)
+		}
 	case strings.Contains(marks, "<"):
 		c.judged[index] = true
 		c.opens(value)

@@ -130,6 +130,9 @@ func (w *walker) binary(sc scope, b *syntax.BinaryCmd) ends {
 			e = e.or(w.stmt(right, chain[i].Y))
 		case syntax.Pipe, syntax.PipeAll:
 			right.stdin = stdinPipe // each side is a shell of its own
+			if _, ok := chain[i].Y.Cmd.(*syntax.TimeClause); ok {
+				w.timeProgram(sc, chain[i].Y)
+			}
 			w.stmt(right, chain[i].Y)
 			e = both(sc.dirs)
 		default:
@@ -137,6 +140,15 @@ func (w *walker) binary(sc scope, b *syntax.BinaryCmd) ends {
 		}
 	}
 	return e
+}
+
+// timeProgram adds time behind a pipe: there the shell does not take it for a
+// word of its own, and starts the program of that name.
+func (w *walker) timeProgram(sc scope, s *syntax.Stmt) {
+	c := w.newCall(sc, w.source(s))
+	c.words, c.fixed = []word{literal("time")}, true
+	c.raise(run, "starts a program by the name of time")
+	c.finish()
 }
 
 func (w *walker) ifClause(sc scope, c *syntax.IfClause) ends {
@@ -211,6 +223,10 @@ func (w *walker) caseClause(sc scope, c *syntax.CaseClause) ends {
 // what it seems.
 func (w *walker) function(sc scope, f *syntax.FuncDecl) {
 	w.opaque(sc, f, "defines a function")
+	if f.Name == nil {
+		w.forbid("the command defines a function without a name")
+		return
+	}
 	if bomb(f) {
 		w.forbid("a function that starts itself over and over is refused")
 		return

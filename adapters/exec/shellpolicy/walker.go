@@ -86,7 +86,9 @@ func (w *walker) survey(f *syntax.File) {
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.FuncDecl:
-			w.functions[n.Name.Value] = true
+			if n.Name != nil {
+				w.functions[n.Name.Value] = true
+			}
 		case *syntax.ParamExp:
 			if simpleParam(n) {
 				harmless[n.Param] = true
@@ -166,7 +168,7 @@ func (w *walker) result() Analysis {
 	for _, c := range r.Commands {
 		worst = max(worst, c.Class)
 	}
-	if r.Class > worst || len(r.Commands) == 0 {
+	if r.Class > worst {
 		r.Commands = append(r.Commands, domain.SimpleCommand{Class: r.Class})
 	}
 	if r.Decisive == "" {

@@ -173,10 +173,13 @@ func (a *assembly) unknown(why string) {
 }
 
 func (a *assembly) parts(parts []syntax.WordPart) {
-	for _, p := range parts {
+	for i, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
 			a.unquoted(p.Value)
+			if a.w.env.Dialect == Posix && i+1 < len(parts) && strings.HasSuffix(p.Value, "$") {
+				a.unknown("only some shells know that kind of quotes")
+			}
 		case *syntax.SglQuoted:
 			a.single(p)
 		case *syntax.DblQuoted:
@@ -195,8 +198,9 @@ func (a *assembly) unquoted(s string) {
 	for i := 0; i < len(s); i++ {
 		switch {
 		case s[i] == '\\' && i+1 < len(s):
-			i++
-			a.literal(s[i : i+1])
+			if i++; s[i] != '\n' { // else the line goes on
+				a.literal(s[i : i+1])
+			}
 		case s[i] == '~' && i > 0 && (s[i-1] == '=' || s[i-1] == ':'):
 			a.literal("~")
 			a.unknown("a tilde stands after = or :")
@@ -225,14 +229,15 @@ func (a *assembly) single(q *syntax.SglQuoted) {
 func (a *assembly) double(parts []syntax.WordPart) {
 	for _, p := range parts {
 		if lit, ok := p.(*syntax.Lit); ok {
-			a.literal(dequote(lit.Value, "$`\"\\"))
+			a.literal(dequote(lit.Value, "$`\"\\\n"))
 			continue
 		}
 		a.expansion(p, true)
 	}
 }
 
-// dequote removes the backslash before the characters of special.
+// dequote removes the backslash before the characters of special, and the
+// newline with it where that is one of them: the line goes on.
 func dequote(s, special string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -240,7 +245,9 @@ func dequote(s, special string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+1 < len(s) && strings.IndexByte(special, s[i+1]) >= 0 {
-			i++
+			if i++; s[i] == '\n' {
+				continue
+			}
 		}
 		b.WriteByte(s[i])
 	}
