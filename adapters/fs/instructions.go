@@ -70,7 +70,7 @@ func (in *Instructions) Read(ctx context.Context, s domain.Session, a domain.Age
 				r.file(sp, domain.InstructionProject, "CLAUDE.md")
 			}
 			brought := skillList{taken: own.taken}
-			brought.find(r, sp, projectSkills)
+			brought.find(r, sp, projectSkills())
 			brought.tell(r, domain.InstructionProject)
 		})
 	}

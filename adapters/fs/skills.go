@@ -20,8 +20,8 @@ const (
 	skillEntry     = 8 << 10 // bytes of a file in which its description must end
 )
 
-// projectSkills is where a project may bring skills of its own.
-var projectSkills = filepath.Join(".berth", "skills")
+// projectSkills returns where a project may bring skills of its own.
+func projectSkills() string { return filepath.Join(".berth", "skills") }
 
 // skill is one directory with a SKILL.md.
 type skill struct{ name, use, path string }

@@ -24,6 +24,7 @@ import (
 	"github.com/berth-dev/berth/adapters/jsonrpc/transcript"
 	"github.com/berth-dev/berth/adapters/memory"
 	"github.com/berth-dev/berth/bootstrap"
+	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports"
 )
 
@@ -138,8 +139,16 @@ func runInproc(t *testing.T, s *scenario) {
 	s.checkFiles(t, w)
 }
 
+// held is the sandbox of sessions in this process, where nothing can be one.
+// It only says so: whatever would run a command asks the tools' own sandbox.
+type held struct{}
+
+func (held) Posture(context.Context, string) domain.Posture {
+	return domain.Posture{Word: domain.PostureStrong, Backend: "namespaces"}
+}
+
 func (r *inproc) start() {
-	opts := []bootstrap.Option{bootstrap.WithLog(r.log)}
+	opts := []bootstrap.Option{bootstrap.WithLog(r.log), bootstrap.WithSandbox(held{})}
 	if r.store != nil {
 		opts = append(opts, bootstrap.WithStore(r.store))
 	}
