@@ -20,7 +20,9 @@ import (
 	"github.com/berth-dev/berth/adapters/llm/scripted"
 	"github.com/berth-dev/berth/adapters/memory"
 	"github.com/berth-dev/berth/adapters/observe"
+	"github.com/berth-dev/berth/adapters/people"
 	"github.com/berth-dev/berth/adapters/sqlite"
+	"github.com/berth-dev/berth/adapters/web"
 	"github.com/berth-dev/berth/bootstrap/internal/config"
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports"
@@ -94,7 +96,7 @@ func newModels(lc fx.Lifecycle, cfg *Config, obs ports.Observer) (ports.Models, 
 	}
 	models, err := llm.New(llm.Config{
 		Providers: list,
-		HTTP:      llm.HTTPConfig{Proxy: http.ProxyFromEnvironment, UserAgent: "berth/" + Version().Version},
+		HTTP:      llm.HTTPConfig{Proxy: http.ProxyFromEnvironment, UserAgent: userAgent()},
 	}, map[string]llm.Opener{
 		"openai-chat": openai.Opener(),
 		"offline":     offline.Opener(),
@@ -252,12 +254,20 @@ func pathPolicy(p ProfileConfig) fs.Policy {
 	return fs.Policy{Level: p.Level, AllowedRoots: p.AllowedRoots, Forbidden: p.ForbiddenPaths}
 }
 
-func newTools(o *options, d *fs.Disk, c *commands) []ports.ToolSource {
+// newTools is every tool of a session, save those of the engine itself.
+func newTools(o *options, cfg *Config, d *fs.Disk, c *commands, obs ports.Observer) []ports.ToolSource {
 	if o.tools != nil {
 		return o.tools
 	}
-	return []ports.ToolSource{fs.NewSource(d), c.source}
+	return []ports.ToolSource{
+		fs.NewSource(d),
+		c.source,
+		web.NewSource(web.Config{UserAgent: userAgent(), Proxy: http.ProxyFromEnvironment}),
+		people.NewSource(people.Config{Observer: obs, Wait: cfg.ACP.SessionTimeout}),
+	}
 }
+
+func userAgent() string { return "berth/" + Version().Version }
 
 // newSandbox reports how the shell tools confine commands. Whoever replaces
 // the tools says himself.
