@@ -9,8 +9,8 @@
 //	Leases      services/sessions       porttest.Leases      memory, sqlite
 //	Model       services/turns          porttest.Model       llm/openai, llm/scripted, llm/offline
 //	Models      services/turns          porttest.Models      llm
-//	Tool        services/turns          porttest.Tool        fs, services/turns (update_plan)
-//	ToolSource  services/sessions       porttest.Tool        fs
+//	Tool        services/turns          porttest.Tool        exec, fs, people, web, services/turns (update_plan)
+//	ToolSource  services/sessions       porttest.Tool        exec, fs, people, web
 //	Roots       services/sessions       porttest.Roots       fs
 //	Blobs       services/turns          porttest.Blobs       fs
 //	Client      services/turns,sessions porttest.Client      jsonrpc/acp1
