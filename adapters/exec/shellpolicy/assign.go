@@ -44,7 +44,7 @@ func (c *call) variable(name string, value word) {
 	case why != "":
 		c.raise(risk, why)
 	case !value.static && !value.number:
-		c.raise(run, "sets "+name+" to a value that is not known")
+		c.extra(run, "sets "+name+" to a value that is not known", false, name+"=")
 	case !harmlessVariable(name) || !value.number && !harmlessValue(value.text):
 		c.extra(run, "sets the variable "+name, true, name+"=", value.text)
 	}
@@ -119,6 +119,9 @@ func (w *walker) declare(sc scope, d *syntax.DeclClause) {
 		}
 	}
 	c.extras = nil
+	for i := range c.words {
+		c.judged[i] = true
+	}
 	c.raise(risk, "changes the environment of later commands")
 	c.finish()
 	w.current = nil

@@ -76,9 +76,14 @@ func (c *call) finish() {
 	if c.sc.background {
 		c.raise(risk, "keeps running in the background")
 	}
-	for _, d := range c.words {
-		if !d.static && !d.number {
+	before := c.class
+	for i, d := range c.words {
+		switch {
+		case d.static, d.number:
+		case c.texts[i] && (before == read || !d.split):
 			c.raise(run, notKnown(d))
+		default: // it may be an option, or several
+			c.raise(risk, notKnown(d))
 		}
 	}
 	if c.class > read || len(c.extras) > 0 {
@@ -146,7 +151,7 @@ func rooted(s string) bool {
 
 // homed expands a tilde that a program, or the shell in some places, expands.
 func (c *call) homed(s string) string {
-	if strings.HasPrefix(s, "~/") && c.w.env.Home != "" {
+	if (s == "~" || strings.HasPrefix(s, "~/")) && c.w.env.Home != "" {
 		return c.w.env.Home + s[1:]
 	}
 	return s

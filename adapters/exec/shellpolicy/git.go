@@ -92,7 +92,9 @@ func (c *call) subcommand(at int, name string, foreign bool) {
 func (c *call) gitRead(name string) bool {
 	switch name {
 	case "branch", "tag":
-		c.gitList(name)
+		if c.gitList(name); c.class > read {
+			c.gitOptions(name)
+		}
 	case "remote":
 		return c.gitRemote()
 	case "stash", "worktree", "reflog":

@@ -65,7 +65,7 @@ func readSome(name string) (text string, ok bool) {
 	defer f.Close() //nolint:errcheck // read only
 	raw, err := io.ReadAll(io.LimitReader(f, maxSettings+1))
 	if err != nil || len(raw) > maxSettings {
-		return "[too.large]", true
+		return "[too]\nlarge", true
 	}
 	return string(raw), true
 }

@@ -47,7 +47,7 @@ func (c *call) named(name string, trusted bool) {
 	}
 	if c.dangerous(name) || c.special(name) || c.changes(name) {
 		c.unlessTrusted(trusted)
-		c.prefix = rememberedWords(c.words)
+		c.prefix = rememberedWords(name, trusted, c.words)
 		c.programFlags()
 		return
 	}
@@ -57,7 +57,7 @@ func (c *call) named(name string, trusted bool) {
 		return
 	}
 	c.raise(run, "runs "+Escape(name)+", which may change things")
-	c.prefix = rememberedWords(c.words)
+	c.prefix = rememberedWords(name, trusted, c.words)
 	c.programFlags()
 }
 

@@ -60,6 +60,9 @@ func (w *walker) target(sc scope, x *syntax.Word) (d word, why string) {
 	switch {
 	case braced(x):
 		d.static, why = false, "it has braces"
+	case d.why == shorthand:
+		why = d.why
+		w.forbid("write the directory out instead of " + d.from)
 	case !d.static:
 		why = d.why
 	case d.glob:

@@ -429,9 +429,9 @@ func (c *call) programFlags() {
 
 // rememberedWords is how many words of a command name a program and what it is
 // told to do, where that much may be remembered.
-func rememberedWords(words []word) int {
+func rememberedWords(name string, trusted bool, words []word) int {
 	list := known(words)
-	if len(list) < 1 {
+	if !trusted || len(list) == 0 {
 		return 0
 	}
 	sub := ""
@@ -444,7 +444,7 @@ func rememberedWords(words []word) int {
 		}
 		return 0
 	}
-	switch list[0] {
+	switch name {
 	case "go":
 		return allowed("test", "build", "vet", "fmt", "list", "doc", "version")
 	case "cargo":

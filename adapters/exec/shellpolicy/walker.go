@@ -118,6 +118,9 @@ func (w *walker) source(n syntax.Node) string {
 	if from < 0 || to > len(w.line) || from >= to {
 		return ""
 	}
+	if s, ok := n.(*syntax.Stmt); ok && !s.Background {
+		return strings.TrimRight(w.line[from:to], "; ")
+	}
 	return w.line[from:to]
 }
 
@@ -168,14 +171,17 @@ func (w *walker) result() Analysis {
 	for _, c := range r.Commands {
 		worst = max(worst, c.Class)
 	}
-	if r.Class > worst {
+	switch {
+	case r.Forbidden != "":
+		r.Class = risk
+	case r.Class > worst:
 		r.Commands = append(r.Commands, domain.SimpleCommand{Class: r.Class})
 	}
 	if r.Decisive == "" {
 		r.Decisive = w.line
 	}
 	if w.ctx.Err() != nil && r.Forbidden == "" {
-		r.Forbidden = "the command was not judged in time"
+		r.Class, r.Forbidden = risk, "the command was not judged in time"
 	}
 	r.Paths, r.Reads, r.Writes = sorted(r.Paths), sorted(r.Reads), sorted(r.Writes)
 	r.Reads = slices.DeleteFunc(r.Reads, func(p string) bool { return slices.Contains(r.Writes, p) })

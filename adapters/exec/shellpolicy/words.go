@@ -16,6 +16,7 @@ type word struct {
 	text   string // the value, when static; else its literal parts
 	static bool
 	why    string // why it is not static
+	split  bool   // not static, and it may become several words
 	number bool   // not static, but an unsigned number all the same
 	glob   bool   // the shell replaces it by the file names that match pattern
 	// pattern is text with a backslash before each character that is meant
@@ -189,6 +190,7 @@ func (a *assembly) parts(parts []syntax.WordPart) {
 			a.double(p.Parts)
 		default:
 			a.expansion(p, false)
+			a.out.split = a.out.split || !a.out.static && !a.out.number
 		}
 	}
 }
