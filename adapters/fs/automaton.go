@@ -12,6 +12,7 @@ import (
 
 const (
 	maxStates  = 4096    // of one automaton before it is begun anew
+	maxHeld    = 1 << 18 // instructions in its states
 	maxTable   = 1 << 20 // entries in its table
 	maxClasses = 2048    // kinds of characters that a pattern tells apart
 )
@@ -93,6 +94,7 @@ type automaton struct {
 	states []dfaState       // by place / kinds; the first is not used
 	known  map[string]int32 // key of a state to its place
 	begin  int32            // the state at the beginning of a line
+	held   int              // instructions in the states
 	resets int
 
 	seen  []uint32 // stamp of the round in which an instruction was added
@@ -135,7 +137,7 @@ func newAutomaton(ctx context.Context, p *program) *automaton {
 func (a *automaton) restart() {
 	a.table = append(a.table[:0], make([]int32, a.kinds)...)
 	a.states = append(a.states[:0], dfaState{})
-	a.known = map[string]int32{}
+	a.known, a.held = map[string]int32{}, 0
 	a.round++
 	a.then = a.closure(a.then[:0], uint32(a.prog.Start), 0)
 	a.begin = a.state(a.then, atBegin)
@@ -208,6 +210,7 @@ func (a *automaton) state(insts []uint32, prev before) int32 {
 	a.table = append(a.table, make([]int32, a.kinds)...)
 	a.states = append(a.states, dfaState{insts: slices.Clone(keep), prev: prev})
 	a.known[string(a.key)] = at
+	a.held += len(keep)
 	return at
 }
 
@@ -262,7 +265,7 @@ func (a *automaton) step(at int32, kind int) int32 {
 // next is step, remembered. It begins anew when there are too many states.
 func (a *automaton) next(at int32, kind int) int32 {
 	to := a.step(at, kind)
-	if len(a.states) > maxStates || len(a.table) > maxTable {
+	if len(a.states) > maxStates || len(a.table) > maxTable || a.held > maxHeld {
 		a.resets++
 		if to < 0 {
 			a.restart()

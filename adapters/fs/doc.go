@@ -20,5 +20,11 @@
 // the canonical name, which the protected names need, and refuses absolute
 // links that stay inside. On Windows each directory is an os.Root.
 //
-// Read next: walk.go, then change.go.
+// glob and search go through whole trees, sweep.go: several goroutines read
+// directories by their handles, and what they find is taken in the order of the
+// paths. Patterns of text are answered by automaton.go where they can be, and
+// needle.go says which lines are worth it.
+//
+// Read next: walk.go, then change.go; for the searching part sweep.go, then
+// query.go.
 package fs

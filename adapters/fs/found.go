@@ -181,6 +181,16 @@ func (t *tally) hint() string {
 	return ""
 }
 
+// notPattern adds to the error about a path that looks like a pattern where
+// patterns go.
+func notPattern(err error, path, argument string) error {
+	var e *domain.Error
+	if !errors.As(err, &e) || e.Code != domain.NotFound || !strings.ContainsAny(path, "*?[{") {
+		return err
+	}
+	return domain.WrapError(e.Code, e.Err, e.Msg+"; path is taken as it is, a pattern of names goes into "+argument)
+}
+
 // lookUp resolves where to begin, and opens it: a directory, or with files set
 // a file too.
 func (w *workspace) lookUp(ctx context.Context, tool, path string, files bool) (*ground, error) {

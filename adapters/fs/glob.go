@@ -50,7 +50,7 @@ func (t globTool) Prepare(ctx context.Context, call domain.ToolCall) (ports.Prep
 	o.hidden = o.hidden || g.dotted
 	at, err := t.w.lookUp(ctx, "glob", path, false)
 	if err != nil {
-		return nil, err
+		return nil, notPattern(err, path, "pattern")
 	}
 	at.plan.Title = "Find " + printable(brief(rest)) + " in " + printable(at.show)
 	return &globbing{ground: at, globs: g, pattern: rest, options: o, limit: limit}, nil

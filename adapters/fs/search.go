@@ -61,7 +61,7 @@ func (t searchTool) Prepare(ctx context.Context, call domain.ToolCall) (ports.Pr
 		return nil, prefixed("search", err)
 	}
 	if p.ground, err = t.w.lookUp(ctx, "search", path, true); err != nil {
-		return nil, err
+		return nil, notPattern(err, path, "glob")
 	}
 	p.plan.Title = "Search " + printable(brief(ask.pattern)) + " in " + printable(p.show)
 	return p, nil

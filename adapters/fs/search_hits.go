@@ -60,7 +60,7 @@ func (c *collector) tell(line, match span) bool {
 	}
 	switch {
 	case !c.show:
-		return c.count <= maxCounted
+		return c.p.output == outputCount || c.count <= maxCounted
 	case c.count > c.p.limit || c.bytes > maxSearchText:
 		c.finish()
 		c.show = false
@@ -192,6 +192,14 @@ type searchResult struct {
 	bytes int
 }
 
+// counted reports whether there is so much that it is not counted further.
+func (m *searchResult) counted() bool {
+	if m.output == outputContent {
+		return m.total > maxCounted
+	}
+	return m.files > maxCounted
+}
+
 // enough reports whether nothing more is shown.
 func (m *searchResult) enough() bool { return m.shown >= m.limit || m.bytes > maxSearchText }
 
@@ -218,7 +226,7 @@ func (m *searchResult) add(f *fileHits) (enough bool) {
 		m.shown += n
 		m.list = append(m.list, *f)
 	}
-	return m.total > maxCounted
+	return m.counted()
 }
 
 // cut leaves as many matches of a file as may still be shown, and returns how
@@ -256,8 +264,10 @@ func (p *searching) words(s *sweep) (head, body string) {
 		fmt.Fprintf(&h, "[no match in %s", p.where())
 	case m.total == 0:
 		fmt.Fprintf(&h, "[no match in %s searched in %s", searched, p.where())
-	case m.total > maxCounted:
+	case m.counted() && p.output == outputContent:
 		fmt.Fprintf(&h, "[more than %d matches in %s", maxCounted, p.where())
+	case m.counted():
+		fmt.Fprintf(&h, "[more than %d files match in %s", maxCounted, p.where())
 	case p.output == outputFiles:
 		verb := "match"
 		if m.files == 1 {

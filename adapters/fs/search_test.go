@@ -111,6 +111,7 @@ func TestSearch_Refusals(t *testing.T) {
 		part    string
 	}{
 		"missing":          {[]any{"pattern", "x", "path", "src/mian.go"}, "not_found", "src/mian.go does not exist; beside it there is main.go"},
+		"a pattern":        {[]any{"pattern", "x", "path", "src/*.go"}, "not_found", "a pattern of names goes into glob"},
 		"outside":          {[]any{"pattern", "x", "path", r.at("out")}, "deny", "outside the session's directories"},
 		"forbidden":        {[]any{"pattern", "x", "path", "~/.ssh"}, "deny", "forbidden to tools"},
 		"a forbidden file": {[]any{"pattern", "x", "path", "~/.ssh/id_rsa"}, "deny", "forbidden to tools"},
@@ -216,6 +217,20 @@ func TestSearch_TellsWhere(t *testing.T) {
 	if one := r.call("search", "pattern", "eedle", "path", "src/main.go"); one.result.Locations[0] != want[0] {
 		t.Errorf("locations of one file %+v", one.result.Locations)
 	}
+}
+
+// TestSearch_CountsWhole: files and counts are told in full where matching
+// lines would have been cut off.
+func TestSearch_CountsWhole(t *testing.T) {
+	r := newRig(t)
+	for i := range 3 {
+		r.write(fmt.Sprintf("ws/much/%d", i), strings.Repeat("needle\n", maxCounted))
+	}
+	r.open()
+	r.call("search", "pattern", "needle", "path", "much").want(t, "allow").holds(t, "[more than 10000 matches in much; the first 100 are shown]")
+	r.call("search", "pattern", "needle", "path", "much", "output", "count").want(t, "allow").
+		holds(t, "[30000 matches in 3 of 3 files in much]\nmuch/0: 10000\nmuch/1: 10000\nmuch/2: 10000\n")
+	r.call("search", "pattern", "needle", "path", "much", "output", "files").want(t, "allow").holds(t, "[3 files match of 3 in much]\nmuch/0\n")
 }
 
 // TestSearch_EditorBuffer: one file is searched as the client has it.
