@@ -244,7 +244,10 @@ func newDisk(cfg *Config) (*fs.Disk, error) {
 		ConfigDir: cfg.ConfigDir, DataDir: cfg.DataDir, ProcessDir: here, Home: home,
 		MaxPromptBlobs: cfg.ACP.MaxPromptBlobBytes,
 		PolicyFor: func(agent string) fs.Policy {
-			return pathPolicy(cfg.Profiles[cfg.Agents[agent].Profile])
+			a := cfg.Agents[agent]
+			pol := pathPolicy(cfg.Profiles[a.Profile])
+			pol.ReadRoots = a.Skills
+			return pol
 		},
 	}), nil
 }
