@@ -122,15 +122,14 @@ func (s *Sandbox) wrap(p *Process) {
 		p.child = append(p.child, f)
 	}
 	for _, m := range p.plan.mounts {
-		args = append(args, bwrapArgs(m, func(path string, ino uint64) (int, bool) {
+		args = append(args, bwrapArgs(m, func(path string, id identity) (int, bool) {
 			fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: noLinks})
 			if err != nil {
 				return 0, false
 			}
 			f := os.NewFile(uintptr(fd), path)
 			p.child = append(p.child, f)
-			var st unix.Stat_t
-			if unix.Fstat(fd, &st) != nil || ino != 0 && st.Ino != ino {
+			if id.check(fd) != nil {
 				return 0, false
 			}
 			files = append(files, f)
@@ -143,9 +142,9 @@ func (s *Sandbox) wrap(p *Process) {
 
 // bwrapArgs are the arguments for one step. open gives the number that a
 // source has in the new process.
-func bwrapArgs(m mount, open func(path string, ino uint64) (int, bool)) []string {
+func bwrapArgs(m mount, open func(path string, id identity) (int, bool)) []string {
 	bind := func(source string, readOnly bool) []string {
-		fd, ok := open(source, m.Ino)
+		fd, ok := open(source, m.ID)
 		switch {
 		case !ok && m.Optional:
 			return nil

@@ -27,7 +27,7 @@ func (s *Sandbox) choose(ctx context.Context) (domain.Posture, backend) {
 	default:
 		return none("there is no sandbox called " + strconv.Quote(s.cfg.Mode)), plain
 	}
-	best, chosen := domain.Posture{Word: domain.PostureNone}, plain
+	best, chosen := none(""), plain
 	var reasons []string
 	for _, by := range candidates {
 		p := s.try(ctx, by)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -40,7 +41,12 @@ type helper struct {
 	host  *os.File
 	exe   int // our own image, for the probe
 	code  int
+	// ending is set by the one that ends us, which reaps all that is left.
+	ending atomic.Bool
 }
+
+// killed is the exit code of what was killed.
+const killed = 128 + int(unix.SIGKILL)
 
 // deniedError is a failure that lies in what the spec named.
 type deniedError struct{ error }
@@ -77,13 +83,13 @@ func (h *helper) run() error {
 			return err
 		}
 	}
-	if !o.Namespaces && !o.Nested {
+	if !o.Namespaces {
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			return fmt.Errorf("adopting the processes of the command: %w", err)
 		}
 	}
-	if err := os.Chdir(o.Dir); err != nil {
-		return deniedError{fmt.Errorf("the working directory: %w", err)}
+	if err := enterDir(o); err != nil {
+		return err
 	}
 	c, err := newChild(o, h.exe)
 	if err != nil {
@@ -98,8 +104,24 @@ func (h *helper) run() error {
 	if err != nil {
 		return err
 	}
-	h.watch(pid, forward)
+	h.watch(forward)
 	return h.wait(pid)
+}
+
+// enterDir goes to the command's working directory.
+func enterDir(o *order) error {
+	fd, err := unix.Open(o.Dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return deniedError{fmt.Errorf("the working directory: %w", err)}
+	}
+	defer unix.Close(fd)
+	if err := o.DirID.check(fd); err != nil {
+		return fmt.Errorf("the working directory: %w", err)
+	}
+	if err := unix.Fchdir(fd); err != nil {
+		return deniedError{fmt.Errorf("the working directory: %w", err)}
+	}
+	return nil
 }
 
 // ownNamespaces makes the namespaces we were started in ours.
@@ -134,14 +156,18 @@ func mapIDs(uid, gid int) error {
 
 // watch ends us when the host ends or closes its side, and passes on what the
 // host signals. Both end with the process.
-func (h *helper) watch(pid int, forward <-chan os.Signal) {
+func (h *helper) watch(forward <-chan os.Signal) {
 	go func() {
 		var b [1]byte
-		h.host.Read(b[:]) // returns at the end of the host alone
+		h.host.Read(b[:]) // returns at the end of the host, or of its patience
+		if !h.ending.CompareAndSwap(false, true) {
+			return
+		}
 		if !h.order.Namespaces {
 			endDescendants()
 		}
-		os.Exit(128 + int(unix.SIGKILL))
+		h.report(report{Code: killed, Signal: int(unix.SIGKILL)})
+		os.Exit(killed)
 	}()
 	go func() {
 		for sig := range forward {
@@ -166,23 +192,36 @@ func (h *helper) wait(pid int) error {
 		if err == unix.EINTR {
 			continue
 		}
+		if err == nil && got != pid {
+			continue
+		}
+		if !h.ending.CompareAndSwap(false, true) {
+			select {} // the command is being killed; watch ends us
+		}
 		if err != nil {
 			return fmt.Errorf("waiting for the command: %w", err)
-		}
-		if got != pid {
-			continue
 		}
 		r := report{Code: ws.ExitStatus()}
 		if ws.Signaled() {
 			r = report{Code: 128 + int(ws.Signal()), Signal: int(ws.Signal())}
 		}
 		h.code = r.Code
+		r.Left = h.left()
 		if !h.order.Namespaces {
 			endDescendants()
 		}
 		h.report(r)
 		runtime.KeepAlive(h.host)
 		return nil
+	}
+}
+
+// left counts the processes that the command left behind and that still run.
+func (h *helper) left() int {
+	for {
+		if got, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != unix.EINTR && got <= 0 {
+			return len(descendants())
+		}
 	}
 }
 

@@ -83,8 +83,8 @@ func rulesetFor(r *restrict, exe int) (int, error) {
 		rights uint64
 	}{{r.Read, rightsRead}, {r.Write, rightsRead | rightsWrite}, {r.Device, rightsDevice}} {
 		for _, path := range rule.paths {
-			if err := allowPath(int(fd), path, rule.rights&handled); err != nil {
-				return -1, err
+			if err := allowPath(int(fd), path, r.IDs[path], rule.rights&handled); err != nil {
+				return -1, fmt.Errorf("%s: %w", path, err)
 			}
 		}
 	}
@@ -96,15 +96,18 @@ func rulesetFor(r *restrict, exe int) (int, error) {
 	return int(fd), nil
 }
 
-func allowPath(ruleset int, path string, rights uint64) error {
+func allowPath(ruleset int, path string, id identity, rights uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err == unix.ENOENT {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("Landlock, %s: %w", path, err)
+		return err
 	}
 	defer unix.Close(fd)
+	if err := id.check(fd); err != nil {
+		return err
+	}
 	return allow(ruleset, fd, rights)
 }
 

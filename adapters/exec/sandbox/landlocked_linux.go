@@ -37,6 +37,7 @@ func (p *Process) landlocked() (order, error) {
 	})
 	o.Env = append(o.Env, "HOME="+home, "TMPDIR="+tmp)
 	r := &o.Restrict
+	r.IDs = p.plan.ids
 	r.TCP, r.Inet = !spec.Network, !spec.Network
 	r.Unix = true // a filter cannot see whom a socket speaks to
 	r.Read = append([]string{"/proc"}, p.plan.read...)

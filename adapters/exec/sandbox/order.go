@@ -20,11 +20,15 @@ type order struct {
 	Mounts     []mount
 	Argv, Env  []string
 	Dir        string
-	Self       bool // run the probe of our own binary with Argv
+	DirID      identity // what Dir must be
+	Self       bool     // run the probe of our own binary with Argv
 	Restrict   restrict
 	Limits     Limits
 	PIDMax     int // limit of process numbers in our PID namespace; 0 leaves it
 }
+
+// identity is what makes a file the same file. The zero value is unknown.
+type identity struct{ Dev, Ino uint64 }
 
 // restrict says what the command's process gives up before it starts.
 type restrict struct {
@@ -33,10 +37,12 @@ type restrict struct {
 	Read   []string // what Landlock lets be read and run
 	Write  []string // what it lets be written
 	Device []string // where device files may be used
-	TCP    bool     // Landlock also denies TCP
-	Filter bool     // the list of denied system calls
-	Inet   bool     // the filter also denies internet sockets
-	Unix   bool     // and local sockets, but for pairs
+	// IDs are what paths among these must be, if they lie here.
+	IDs    map[string]identity
+	TCP    bool // Landlock also denies TCP
+	Filter bool // the list of denied system calls
+	Inet   bool // the filter also denies internet sockets
+	Unix   bool // and local sockets, but for pairs
 }
 
 // mount is one step in building what the command sees. Steps are done in
@@ -48,9 +54,9 @@ type mount struct {
 	// lower layer of a copy.
 	Source   string
 	ReadOnly bool
-	Optional bool   // what is missing or cannot be done is left out
-	Replace  bool   // whatever lies at Path is a thing of earlier commands and may go
-	Dev, Ino uint64 // what Source must be; 0 takes what is there
+	Optional bool     // what is missing or cannot be done is left out
+	Replace  bool     // whatever lies at Path is a thing of earlier commands and may go
+	ID       identity // what Source must be, if known
 	Mode     uint32
 	Size     int64  // of a tmpfs, in bytes
 	Keep     string // where a copy keeps its changes; "" forgets them
@@ -77,4 +83,5 @@ type report struct {
 	Denied  bool   // because of what the spec named
 	Code    int
 	Signal  int
+	Left    int // processes that it left behind
 }

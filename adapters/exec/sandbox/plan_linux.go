@@ -33,6 +33,7 @@ const (
 type plan struct {
 	mounts []mount
 	write  []string // what can be written, besides our own private places
+	ids    map[string]identity
 	read   []string // what can be read, besides the system
 	before []rooted // what is protected in what can be written
 	files  []*os.File
@@ -110,19 +111,21 @@ func (s *Sandbox) layer(p *plan, path string, rank int, write bool) (layer, erro
 	if err := unix.Fstat(fd, &st); err != nil {
 		return layer{}, domain.Errorf(domain.Denied, "%s cannot be opened for a command: %v", path, err)
 	}
+	id := identity{uint64(st.Dev), st.Ino}
+	p.ids[path] = id
 	kind := st.Mode & unix.S_IFMT
 	if rank == rankRoot && kind != unix.S_IFDIR {
 		return layer{}, domain.Errorf(domain.Denied, "%s is no directory", path)
 	}
 	return layer{path: path, rank: rank, write: write, mount: mount{
-		Kind: mountBind, Path: path, Source: path, ReadOnly: !write, Dev: uint64(st.Dev), Ino: st.Ino, Replace: within(path, s.cfg.Home) && s.cfg.Home != "",
+		Kind: mountBind, Path: path, Source: path, ReadOnly: !write, ID: id, Replace: within(path, s.cfg.Home) && s.cfg.Home != "",
 	}}, nil
 }
 
 // plan works out the view of a command. keep is where its copies of caches
 // stay.
 func (s *Sandbox) plan(spec *Spec, keep string) (*plan, error) {
-	p := &plan{}
+	p := &plan{ids: map[string]identity{}}
 	layers, err := s.layers(p, spec)
 	if err != nil {
 		p.close()
@@ -233,10 +236,14 @@ func (s *Sandbox) namespaced(spec *Spec, p *plan) order {
 
 // order is what the orders of all backends have in common.
 func (s *Sandbox) order(spec *Spec) order {
-	return order{
+	o := order{
 		UID: s.system.uid, GID: s.system.gid,
 		Argv: spec.Argv, Env: append(slices.Clone(spec.Env), fmt.Sprintf("%s=%s", EnvMarker, s.chosen)),
 		Dir: spec.Dir, Self: spec.self, Limits: spec.Limits,
 		Restrict: restrict{Caps: true, ABI: s.system.abi, Filter: s.system.filter, Unix: spec.ReadOnly},
 	}
+	if spec.DirFile != nil {
+		o.DirID, _ = identify(int(spec.DirFile.Fd()))
+	}
+	return o
 }

@@ -96,8 +96,8 @@ func (b *bait) attempts() []attempt {
 		{lackProcesses, "signal another process", func() error { return unix.Kill(b.Host, 0) }},
 		{lackProcesses, "read another process's environment", func() error { return tryOpen(fmt.Sprintf("/proc/%d/environ", b.Host), unix.O_RDONLY) }},
 		{lackProcesses, "signal the first process", func() error {
-			if os.Getppid() == 0 {
-				return unix.ESRCH
+			if os.Getppid() == 1 {
+				return unix.EPERM // the first process of a namespace cannot be ended from within it
 			}
 			return unix.Kill(os.Getppid(), 0)
 		}},

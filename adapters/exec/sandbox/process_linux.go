@@ -26,6 +26,7 @@ const (
 // state is what the host keeps of a command.
 type state struct {
 	box    *Sandbox
+	by     backend
 	spec   Spec
 	plan   *plan
 	host   *os.File // our end of the socket to the helper
@@ -37,7 +38,7 @@ type state struct {
 
 // prepare makes the process of a checked spec.
 func (s *Sandbox) prepare(by backend, spec Spec) (*Process, error) {
-	p := &Process{state: state{box: s, spec: spec}}
+	p := &Process{state: state{box: s, by: by, spec: spec}}
 	o, err := p.orderFor(by)
 	if err == nil {
 		err = p.command(by, o)
@@ -194,7 +195,7 @@ func (p *Process) Start() error {
 func (p *Process) Wait() (Result, error) {
 	werr := p.Cmd.Wait()
 	rep, told := p.report()
-	res := Result{Code: rep.Code, Signal: syscall.Signal(rep.Signal)}
+	res := Result{Code: rep.Code, Signal: syscall.Signal(rep.Signal), Left: rep.Left}
 	res.Undone, res.Kept = p.undo()
 	p.Close()
 	switch {
@@ -251,7 +252,7 @@ func (p *Process) Signal(sig syscall.Signal) error {
 
 // Kill ends the command and all that it started.
 func (p *Process) Kill() error {
-	if p.box.chosen == byNamespaces || p.box.chosen == byBubblewrap {
+	if p.by == byNamespaces || p.by == byBubblewrap {
 		return p.Cmd.Process.Kill()
 	}
 	// Without a namespace the helper has to do it; the end of our side of the

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -68,7 +69,10 @@ type Limits struct {
 type Spec struct {
 	Argv []string // Argv[0] is the path of a program
 	Dir  string   // working directory; in a root or in what was opened
-	Env  []string // the whole environment; nothing is inherited
+	// DirFile is Dir, opened when the command was looked at; nil takes what
+	// has the name by then. It may be closed after Command.
+	DirFile *os.File
+	Env     []string // the whole environment; nothing is inherited
 	// Writable are the roots. They are looked up when the command starts, and
 	// a root that was replaced by a link or by another directory since is an
 	// error, not a way out.
@@ -96,6 +100,7 @@ type Spec struct {
 type Result struct {
 	Code   int            // exit code; 128 plus the signal after one
 	Signal syscall.Signal // the signal that ended it, or 0
+	Left   int            // processes that it left behind and that were ended
 	// Undone are protected paths that the command made and that were removed
 	// again. They did not exist before.
 	Undone []string

@@ -12,9 +12,6 @@ import (
 // protected names, nearest to the root first.
 const scanLimit = 50_000
 
-// identity is what makes a file the same file.
-type identity struct{ dev, ino uint64 }
-
 // guarded is a protected name that exists.
 type guarded struct {
 	path string // absolute

@@ -18,29 +18,26 @@ import (
 
 // try runs the probe under by and says what was proven.
 func (s *Sandbox) try(ctx context.Context, by backend) domain.Posture {
-	refused := func(reason string) domain.Posture {
-		return domain.Posture{Word: domain.PostureNone, Lacks: everything(), Reason: reason}
-	}
 	switch {
 	case by == byNamespaces && s.breaks.namespaces:
-		return refused("switched off")
+		return none("switched off")
 	case by == byLandlock && s.system.abi == 0:
-		return refused("this kernel has no Landlock (5.13 and later, with landlock in the list of security modules)")
+		return none("this kernel has no Landlock (5.13 and later, with landlock in the list of security modules)")
 	case by == byLandlock && !s.system.filter:
-		return refused("no system call filter for this processor")
+		return none("no system call filter for this processor")
 	case by == byBubblewrap:
 		path, why := s.findBwrap(ctx)
 		if why != "" {
-			return refused(why)
+			return none(why)
 		}
 		s.system.bwrap = path
 	}
 	open, err := s.probe(ctx, by)
 	if err != nil {
-		return refused(explain(by, err))
+		return none(explain(by, err))
 	}
 	if what := open[useless]; len(what) > 0 {
-		return refused("commands cannot work in it: " + strings.Join(what, ", "))
+		return none("commands cannot work in it: " + strings.Join(what, ", "))
 	}
 	return s.judge(by, open)
 }
@@ -145,14 +142,17 @@ func (s *Sandbox) probe(ctx context.Context, by backend) (map[string][]string, e
 		return nil, err
 	}
 	defer p.Close()
-	var out bytes.Buffer
-	p.Cmd.Stdout = &out
+	var out, complaint bytes.Buffer
+	p.Cmd.Stdout, p.Cmd.Stderr = &out, &complaint
 	if err := p.Start(); err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { p.Kill() })
 	res, err := p.Wait()
 	stop()
+	if said := bytes.TrimSpace(complaint.Bytes()); err != nil && len(said) > 0 {
+		return nil, fmt.Errorf("%w: %.300s", err, said)
+	}
 	if err != nil {
 		return nil, err
 	}

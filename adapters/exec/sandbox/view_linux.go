@@ -76,14 +76,8 @@ func (v *view) take(i int, m *mount) error {
 		return deniedError{err}
 	}
 	defer unix.Close(fd)
-	if m.Ino != 0 {
-		var st unix.Stat_t
-		if err := unix.Fstat(fd, &st); err != nil {
-			return err
-		}
-		if uint64(st.Dev) != m.Dev || st.Ino != m.Ino {
-			return deniedError{errors.New("it was replaced by something else since it was opened")}
-		}
+	if err := m.ID.check(fd); err != nil {
+		return err
 	}
 	tree, err := cloneTree(fd, plainAttrs|readOnly(m.ReadOnly))
 	if err != nil {
@@ -93,6 +87,30 @@ func (v *view) take(i int, m *mount) error {
 		return err
 	}
 	v.sources[i] = tree
+	return nil
+}
+
+// identify returns what fd is.
+func identify(fd int) (identity, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return identity{}, err
+	}
+	return identity{uint64(st.Dev), st.Ino}, nil
+}
+
+// check refuses fd if it is something else than id, unless id is unknown.
+func (id identity) check(fd int) error {
+	if id == (identity{}) {
+		return nil
+	}
+	got, err := identify(fd)
+	if err != nil {
+		return err
+	}
+	if got != id {
+		return deniedError{errors.New("it was replaced by something else since it was opened")}
+	}
 	return nil
 }
 
