@@ -15,16 +15,17 @@ func (g grammar) answer(req domain.ModelRequest) reply {
 	turn := newestTurn(req.Messages)
 	actions := g.program(turn.text, newToolbox(req.Tools), req.Messages[:turn.at])
 	var parts []string
-	i := 0
+	i, stop := 0, failed(turn.outputs)
 	for done := 0; done < turn.calls && i < len(actions); i++ {
 		if actions[i].call == nil {
 			continue
 		}
 		if done++; done == turn.calls {
 			parts = append(parts, report(actions[i], turn.outputs))
+			stop = stop || actions[i].stops != nil && slices.ContainsFunc(turn.outputs, actions[i].stops)
 		}
 	}
-	if failed(turn.outputs) {
+	if stop {
 		if left := len(actions) - i; left > 0 {
 			parts = append(parts, "I stop here; what was to follow is left undone.")
 		}

@@ -2,13 +2,14 @@ package offline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berth-dev/berth/core/domain"
 )
 
 // ask puts a question to the user, with the choices Yes and No unless others
-// are named.
+// are named. What follows waits for a choice, and is left undone after No.
 func ask(m []string, tools toolbox) action {
 	question, options := bare(m[1]), []string{"Yes", "No"}
 	if m[2] != "" {
@@ -20,7 +21,17 @@ func ask(m []string, tools toolbox) action {
 		say:  "I have a question.",
 		call: tools.call("ask_user", role{questions, question}, role{choices, options}),
 		report: func(o domain.ToolOutput) string {
+			if !slices.Contains(options, o.Text) {
+				return "You chose none of the answers."
+			}
 			return "You answered: " + shorten(o.Text, 200)
+		},
+		failure: func(o domain.ToolOutput) string {
+			why, _, _ := strings.Cut(o.Text, ". ")
+			return "That did not work: " + shorten(why, 500)
+		},
+		stops: func(o domain.ToolOutput) bool {
+			return !slices.Contains(options, o.Text) || m[2] == "" && o.Text == "No"
 		},
 	}
 }

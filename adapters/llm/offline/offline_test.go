@@ -22,7 +22,7 @@ func tools(names ...string) []domain.ToolSpec {
 		"read_file": "path offset limit", "write_file": "path content", "edit_file": "path edits", "list_directory": "path",
 		"move_file": "source destination", "delete_file": "path", "deliver_file": "path", "glob": "pattern path", "search": "pattern path glob",
 		"shell": "command timeout_secs background network", "shell_output": "job", "shell_kill": "job",
-		"ask_user": "question options", "escalate_to_human": "message", "web_fetch": "url", "update_plan": "entries",
+		"ask_user": "question options", "escalate_to_human": "summary", "web_fetch": "url", "update_plan": "entries",
 	}
 	if len(names) == 0 {
 		for name := range schemas {
@@ -199,7 +199,7 @@ func TestUnderstands(t *testing.T) {
 		{"ask me Which colour? choices red, green or blue", `+ask_user{"options":["red","green","blue"],"question":"Which colour?"}`},
 		{`ask "Which one?" with the options "a", b, b.`, `+ask_user{"options":["a","b"],"question":"Which one?"}`},
 		{"ask Which? choices red", "needs two choices or more"},
-		{"escalate: the build is broken", `+escalate_to_human{"message":"the build is broken"}`},
+		{"escalate: the build is broken", `+escalate_to_human{"summary":"the build is broken"}`},
 		{"make a plan: think; write a book", `+update_plan{"entries":[{"content":"think","priority":"medium","status":"pending"},{"content":"write a book","priority":"medium","status":"pending"}]}`},
 		{"read\n\n[Link: README.md] file:///srv/README.md", `+read_file{"path":"/srv/README.md"}`},
 		{"explain\n\n<resource uri=\"file:///a%20b.txt\" type=\"text/plain\">\nx\n</resource>", `+read_file{"path":"/a b.txt"}`},
@@ -270,7 +270,11 @@ func TestTurns(t *testing.T) {
 			[]string{"+web_fetch", "\nhttps://example.com/: 200 OK, text/html; bytes 0 to 5 of 5.\n\n```\n# Hi\nread a.txt\n```"}},
 		{"no page", "fetch example.com then list", []string{"!https://example.com/ answered 404 Not Found.\n" + domain.Foreign("b7", "https://example.com/", "gone")},
 			[]string{"That did not work: https://example.com/ answered 404 Not Found.\n\n```\ngone\n```\n\nI stop here"}},
-		{"an answer", "ask Go on?", []string{"Yes"}, []string{"+ask_user", "You answered: Yes"}},
+		{"an answer", "ask Go on? then list", []string{"Yes", "a.txt\n"}, []string{"+ask_user", "You answered: Yes\n\nI will look at", "+list_directory"}},
+		{"the answer no", "ask Go on? then list", []string{"No"}, []string{"+ask_user", "You answered: No\n\nI stop here; what was to follow"}},
+		{"a choice that is called no", "ask Which? choices No, Maybe then list", []string{"No", "a.txt\n"}, []string{"You answered: No\n\nI will look at"}},
+		{"none of the answers", "ask Go on? then list", []string{"The user chose none of the options."}, []string{"You chose none of the answers.\n\nI stop here"}},
+		{"no answer", "ask Go on? then list", []string{"!There was no answer (nobody answered in time). Nothing was decided: do not take it for a yes."}, []string{"That did not work: There was no answer (nobody answered in time)\n\nI stop here"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSession(t)
