@@ -22,6 +22,9 @@ type Config struct {
 	// that hold the keys of providers. Names that look like secrets are never
 	// passed anyway.
 	Hidden []string
+	// SystemPath are the directories that commands proven to read look for
+	// programs in first, as SystemPath returns them.
+	SystemPath []string
 	// Profile returns the risk profile of an agent.
 	Profile func(agent string) Profile
 	// Analyze finds out what a line would do in dir, a canonical directory in

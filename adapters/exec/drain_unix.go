@@ -37,3 +37,10 @@ func drain(pipe *os.File, take func([]byte)) {
 		}
 	}
 }
+
+// rootsOwn reports whether only root, or its group, can change a file or a
+// directory.
+func rootsOwn(info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Uid == 0 && info.Mode().Perm()&0o002 == 0 && (info.Mode().Perm()&0o020 == 0 || st.Gid == 0)
+}

@@ -3,8 +3,9 @@ package exec
 import (
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/berth-dev/berth/adapters/exec/shellpolicy"
 )
 
 // systemPath is the PATH of commands when the profile passes none.
@@ -23,7 +24,7 @@ const Marker = "BERTH_SHELL"
 // environment builds the environment of a command: what the profile lets
 // through, and what keeps programs from waiting for a person. It is never
 // what this process has.
-func environment(environ, allow, hidden []string, dir string, roots []string, read bool) []string {
+func environment(environ, allow, hidden, system []string, dir string, roots []string, read bool) []string {
 	vars := map[string]string{"PATH": systemPath}
 	for _, kv := range environ {
 		name, value, ok := strings.Cut(kv, "=")
@@ -31,23 +32,18 @@ func environment(environ, allow, hidden []string, dir string, roots []string, re
 			vars[name] = value
 		}
 	}
-	if read {
-		vars["PATH"] = outsideOf(vars["PATH"], roots)
-	}
 	for _, kv := range quiet() {
 		vars[kv[0]] = kv[1]
 	}
 	vars["PWD"] = dir
 	vars[Marker] = "1"
 	if read {
-		vars["GIT_OPTIONAL_LOCKS"] = "0"
-		vars["GIT_NO_LAZY_FETCH"] = "1"
-		vars["GIT_ALLOW_PROTOCOL"] = "file"
-		for i, kv := range hardGit() {
-			n := strconv.Itoa(i)
-			vars["GIT_CONFIG_KEY_"+n], vars["GIT_CONFIG_VALUE_"+n] = kv[0], kv[1]
+		// What was judged by its name is what the system has by that name.
+		vars["PATH"] = joinPath(system, outsideOf(vars["PATH"], roots))
+		for _, kv := range shellpolicy.GitEnv() {
+			name, value, _ := strings.Cut(kv, "=")
+			vars[name] = value
 		}
-		vars["GIT_CONFIG_COUNT"] = strconv.Itoa(len(hardGit()))
 	}
 	list := make([]string, 0, len(vars))
 	for name, value := range vars {
@@ -67,16 +63,6 @@ func quiet() [][2]string {
 		{"GIT_TERMINAL_PROMPT", "0"}, {"GIT_ASKPASS", "false"}, {"SSH_ASKPASS", "false"}, {"SSH_ASKPASS_REQUIRE", "never"},
 		{"GCM_INTERACTIVE", "never"}, {"DEBIAN_FRONTEND", "noninteractive"}, {"PYTHONUNBUFFERED", "1"},
 		{"npm_config_yes", "true"}, {"npm_config_update_notifier", "false"}, {"PIP_NO_INPUT", "1"},
-	}
-}
-
-// hardGit is the git configuration that commands proven to read run with: it
-// starts no program that a repository names.
-func hardGit() [][2]string {
-	return [][2]string{
-		{"core.fsmonitor", "false"}, {"core.hooksPath", "/dev/null"}, {"core.pager", "cat"}, {"core.sshCommand", "false"},
-		{"core.askPass", ""}, {"credential.helper", ""}, {"diff.external", ""}, {"protocol.ext.allow", "never"},
-		{"log.showSignature", "false"}, {"gpg.program", "false"}, {"submodule.recurse", "false"}, {"safe.bareRepository", "explicit"},
 	}
 }
 
@@ -120,7 +106,7 @@ func opensDoors(name string) bool {
 
 // outsideOf leaves those directories of a PATH out that are not absolute, or
 // in which whoever can write to a root could have put a program.
-func outsideOf(path string, roots []string) string {
+func outsideOf(path string, roots []string) []string {
 	var keep []string
 	for _, dir := range filepath.SplitList(path) {
 		real, err := filepath.EvalSymlinks(dir)
@@ -131,8 +117,19 @@ func outsideOf(path string, roots []string) string {
 			keep = append(keep, dir)
 		}
 	}
-	if len(keep) == 0 {
+	return keep
+}
+
+// joinPath makes a PATH of directories, each once.
+func joinPath(lists ...[]string) string {
+	var all []string
+	for _, dir := range slices.Concat(lists...) {
+		if !slices.Contains(all, dir) {
+			all = append(all, dir)
+		}
+	}
+	if len(all) == 0 {
 		return systemPath
 	}
-	return strings.Join(keep, string(filepath.ListSeparator))
+	return strings.Join(all, string(filepath.ListSeparator))
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-dev/berth/adapters/exec/sandbox"
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports"
 )
@@ -24,6 +25,9 @@ import (
 func TestMain(m *testing.M) {
 	if code, mine := Supervise(os.Args); mine {
 		os.Exit(code)
+	}
+	if sandbox.IsHelper(os.Args) {
+		sandbox.Main()
 	}
 	// Most of these tests wait for processes, not for the processor.
 	flag.Parse()
@@ -66,7 +70,7 @@ func newRig(t testing.TB) *rig {
 	var mu sync.Mutex
 	n := 0
 	r.conf = Config{
-		Shell: FindShell(), Environ: os.Environ(),
+		Shell: FindShell(), Environ: os.Environ(), SystemPath: SystemPath(),
 		Profile: func(string) Profile { return r.profile },
 		Analyze: func(_ context.Context, _ domain.Session, _, _ string, _ bool) Analysis { return r.analysis },
 		Judge:   r.judge, Roots: func(s domain.Session) []string { return s.Roots() },
@@ -78,6 +82,29 @@ func newRig(t testing.TB) *rig {
 			return fmt.Sprintf("%08d", n)
 		},
 	}
+	return r
+}
+
+// boxes keeps one sandbox for each mode: trying one out takes a while.
+var (
+	boxesMu sync.Mutex
+	boxes   = map[string]*sandbox.Sandbox{}
+)
+
+// boxed makes the commands of the rig run in a sandbox.
+func (r *rig) boxed(mode string) *rig {
+	r.t.Helper()
+	boxesMu.Lock()
+	box := boxes[mode]
+	if box == nil {
+		box = sandbox.New(sandbox.Config{Mode: mode, Home: "/nonexistent/home", Path: os.Getenv("PATH"), Protected: []string{".git/hooks/"}})
+		boxes[mode] = box
+	}
+	boxesMu.Unlock()
+	if p := box.Posture(context.Background()); !p.Confined() {
+		r.t.Skipf("no sandbox %s here: %s", mode, p.Reason)
+	}
+	r.conf.Confiner = Sandboxed{Of: func(string) *sandbox.Sandbox { return box }, Otherwise: Plain{Helper: SelfHelper()}}
 	return r
 }
 
@@ -207,8 +234,7 @@ func statusOf(res domain.ToolResult) string {
 	return first
 }
 
-// fifo makes a pipe that a command opens for writing, and returns a channel
-// that closes when it did.
+// eventually waits until something is so.
 func (r *rig) eventually(what string, ok func() bool) {
 	r.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {

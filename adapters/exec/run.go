@@ -104,20 +104,10 @@ func (c *prepared) start(ctx context.Context) (*job, error) {
 	spec := Spec{
 		Session: session, Argv: append(append([]string{conf.Shell.Path}, conf.Shell.Args...), c.request.line),
 		Dir: c.dir.path, DirFile: c.dir.f, ReadOnly: c.readOnly, Network: c.access.Network, Roots: roots, Limits: c.profile.Limits,
-		Env:      environment(conf.Environ, c.profile.ShellEnv, conf.Hidden, c.dir.path, roots, c.readOnly),
-		Readable: slices.Clone(c.analysis.Reads),
+		Env: environment(conf.Environ, c.profile.ShellEnv, conf.Hidden, conf.SystemPath, c.dir.path, roots, c.readOnly),
 	}
-	for _, path := range c.analysis.Writes {
-		p := conf.Judge(ctx, session, "", path)
-		switch {
-		case p.Where == domain.WhereForbidden:
-			return nil, domain.Errorf(domain.Denied, "%s", p.Why)
-		case p.Where == domain.WhereOutside:
-			spec.Extra = append(spec.Extra, p.Path)
-		}
-		if p.Protected {
-			spec.AllowProtected = append(spec.AllowProtected, p.Path)
-		}
+	if err := c.open(ctx, &spec); err != nil {
+		return nil, err
 	}
 	p, err := conf.Confiner.Command(ctx, spec)
 	if err != nil {
@@ -129,6 +119,28 @@ func (c *prepared) start(ctx context.Context) (*job, error) {
 	}
 	out := newOutput(max(c.request.text, 2*maxLive), c.t.files, name)
 	return c.t.start(p, c.request.line, out, c.request.wall, c.request.background)
+}
+
+// open opens for the command what it was allowed to use besides the roots:
+// protected names, and at level full, which alone allows that, paths outside.
+func (c *prepared) open(ctx context.Context, spec *Spec) error {
+	conf, full := c.t.conf, c.profile.Level == domain.LevelFull
+	for i, path := range slices.Concat(c.analysis.Reads, c.analysis.Writes) {
+		p := conf.Judge(ctx, c.t.session, "", path)
+		writes := i >= len(c.analysis.Reads)
+		switch {
+		case p.Where == domain.WhereForbidden:
+			return domain.Errorf(domain.Denied, "%s", p.Why)
+		case p.Where == domain.WhereOutside && full && writes:
+			spec.Extra = append(spec.Extra, p.Path)
+		case p.Where == domain.WhereOutside && full:
+			spec.Readable = append(spec.Readable, p.Path)
+		}
+		if p.Protected && writes {
+			spec.AllowProtected = append(spec.AllowProtected, p.Path)
+		}
+	}
+	return nil
 }
 
 // follow shows the output until the command ends or the call is cancelled.

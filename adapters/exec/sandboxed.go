@@ -1,0 +1,106 @@
+package exec
+
+import (
+	"context"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/berth-dev/berth/adapters/exec/sandbox"
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// Sandboxed is the Confiner that puts commands into real sandboxes.
+type Sandboxed struct {
+	// Of returns the sandbox of an agent's commands, as of now. It is asked
+	// again for each call and must keep what it made.
+	Of func(agent string) *sandbox.Sandbox
+	// Otherwise runs the commands that nobody wants to be confined, and those
+	// that nothing can confine once someone allowed them.
+	Otherwise Plain
+}
+
+var _ Confiner = Sandboxed{}
+
+// Posture returns how the agent's sandbox holds commands.
+func (b Sandboxed) Posture(ctx context.Context, agent string) domain.Posture {
+	return b.Of(agent).Posture(ctx)
+}
+
+// Command prepares a command in the sandbox of its session's agent.
+func (b Sandboxed) Command(ctx context.Context, s Spec) (Process, error) {
+	box := b.Of(s.Session.Agent)
+	if !box.Posture(ctx).Confined() {
+		return b.Otherwise.Command(ctx, s)
+	}
+	p, err := box.Command(sandbox.Spec{
+		Argv: s.Argv, Env: s.Env, Dir: s.Dir, Writable: s.Roots, ReadOnly: s.ReadOnly, Network: s.Network,
+		Readable: s.Readable, Extra: s.Extra, AllowProtected: s.AllowProtected,
+		Limits: sandbox.Limits{Processes: s.Limits.Processes, MemoryBytes: s.Limits.MemoryBytes},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &boxed{p: p}, nil
+}
+
+// boxed is a command in a sandbox.
+type boxed struct {
+	p       *sandbox.Process
+	started bool
+
+	mu    sync.Mutex
+	asked bool // Kill was called
+	over  bool // Wait has returned
+}
+
+// Start starts the command.
+func (b *boxed) Start(out *os.File) error {
+	b.p.Cmd.Stdout, b.p.Cmd.Stderr = out, out
+	err := b.p.Start()
+	b.started = err == nil
+	return err
+}
+
+// Wait waits for the end of everything in the sandbox, which comes with the
+// end of the command.
+func (b *boxed) Wait() (End, error) {
+	r, err := b.p.Wait()
+	b.mu.Lock()
+	b.over = true
+	b.mu.Unlock()
+	return End{Code: r.Code, Signal: r.Signal, Undone: r.Undone, Kept: r.Kept}, err
+}
+
+// Terminate asks everything in the sandbox to end.
+func (b *boxed) Terminate() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over {
+		return nil
+	}
+	return b.p.Signal(syscall.SIGTERM)
+}
+
+// Kill ends the sandbox. Asked again, it ends what is in it one by one: where
+// the helper does that, someone may have stopped the helper.
+func (b *boxed) Kill() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over {
+		return nil
+	}
+	if b.asked {
+		killTree(b.p.Cmd.Process.Pid)
+	}
+	b.asked = true
+	return b.p.Kill()
+}
+
+// Close gives up what the sandbox took. What was started has ended by now.
+func (b *boxed) Close() error {
+	if !b.started {
+		b.p.Close()
+	}
+	return nil
+}
