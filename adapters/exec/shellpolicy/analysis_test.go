@@ -50,6 +50,7 @@ func TestAnalyze_Posix(t *testing.T) {
 	for line, want := range map[string]string{
 		"ls -la": "R0", "cat a.txt | wc -l": "R0", "{curl,https://x.invalid}": "R2", "ls {a,b}.txt": "R2", "cat {a,b}.txt": "R2", "$'\\x72m' a.txt": "R2", "alias ls='rm -r build'\nls": "R2",
 		"[[ -f a.txt ]]": "R1", "cat <(ls)": "R3", "export X=1": "R2", "f() { ls; }; f": "R2", "cat <<< x": "R3",
+		"pushd src; cat ../secret.txt": "R2", "builtin cd src; cat a.txt": "R2", "cd -e src; cat ../secret.txt": "R2", "cd src && cat x.go": "R0", "time ls": "R0",
 	} {
 		if a := analyze(t.Context(), line, env, r); classOf(a) != want {
 			t.Errorf("%q: %s, want %s: %+v", line, classOf(a), want, a)

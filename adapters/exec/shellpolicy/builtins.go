@@ -15,6 +15,10 @@ func (c *call) builtin(name string) (left ends, done bool) {
 	if c.external && !slices.Contains([]string{"echo", "printf", "test", "[", "true", "false", "env"}, name) {
 		return left, false
 	}
+	if c.w.env.Dialect == Posix && slices.Contains([]string{"pushd", "popd", "builtin", "source"}, name) {
+		c.raise(risk, "is a command of some shells only")
+		return both(dirs{lost: true}), true
+	}
 	switch name {
 	case "cd", "pushd":
 		return c.changeDir(name), true
@@ -189,7 +193,7 @@ func (c *call) changeDir(name string) ends {
 	seen := false
 	for i, d := range c.words[1:] {
 		switch {
-		case d.static && (d.text == "-L" || d.text == "-P" || d.text == "-e" || d.text == "--") && !seen:
+		case d.static && (d.text == "-L" || d.text == "-P" || d.text == "--") && !seen:
 			c.texts[i+1] = true
 		case d.static && d.text == "-", seen, !d.plain(), d.flag(), strings.HasPrefix(d.text, "+"):
 			c.raise(run, "goes to a directory that is not known")

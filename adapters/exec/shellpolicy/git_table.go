@@ -31,7 +31,7 @@ func gitTool(name string) (t tool, ok bool) {
 	case "diff":
 		t = tool{short: gitDiffShort, long: gitDiffLong, digits: true}
 	case "shortlog":
-		t = tool{short: gitLogShort + "sew?", long: gitLogLong + " numbered email group:"}
+		t = tool{short: "nsew?" + gitLogShort, long: gitLogLong + " numbered email group:"}
 	case "blame", "annotate":
 		t = tool{short: "cblL:tsefnpwM?C?", long: "root show-stats show-name show-number show-email porcelain line-porcelain incremental encoding: date: " +
 			"abbrev: contents< reverse: first-parent color-lines color-by-age minimal ignore-rev: ignore-revs-file< since: progress no-progress"}

@@ -32,6 +32,12 @@ func (c *call) special(name string) bool {
 				c.raise(run, "takes more arguments from a file")
 			}
 		}
+	case "tac":
+		t, _ := textTool(name)
+		c.table(t)
+		if !c.namesFiles() {
+			c.raise(run, "keeps its input in a file of its own")
+		}
 	case "fd", "fdfind":
 		t, _ := searchTool(name)
 		c.table(t)
@@ -54,6 +60,17 @@ func (c *call) special(name string) bool {
 	return true
 }
 
+// namesFiles reports whether a command has operands that were judged, and the
+// standard input is none of them.
+func (c *call) namesFiles() bool {
+	for i := range c.judged {
+		if i > 0 && c.words[i].text == "-" {
+			return false
+		}
+	}
+	return len(c.judged) > 1 // the program itself is one
+}
+
 // jq judges jq: its filter is text that can read other files by import.
 func (c *call) jq() {
 	c.table(tool{text: 1, short: "cCnrsjaSMehVRf%<L~:",
@@ -61,7 +78,7 @@ func (c *call) jq() {
 			"unbuffered stream stream-errors seq exit-status arg&: argjson&: slurpfile&< rawfile&< args jsonargs from-file%< library-path~: " +
 			"raw-output0 build-configuration help version"})
 	for i, d := range c.words {
-		if c.texts[i] && (strings.Contains(d.text, "import") || strings.Contains(d.text, "include")) {
+		if c.texts[i] && (strings.Contains(d.text, "import") || strings.Contains(d.text, "include") || strings.Contains(d.text, "modulemeta")) {
 			c.raise(run, "reads other files by its filter")
 		}
 	}

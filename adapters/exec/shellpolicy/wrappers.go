@@ -48,7 +48,7 @@ func (c *call) peel() {
 	for len(c.words) > 0 && c.words[0].plain() {
 		name, trusted := c.trusted(c.words[0].text)
 		wr, ok := wrapperOf(name)
-		if !ok || c.w.functions[name] {
+		if !ok || c.w.functions[name] || name == "builtin" && c.w.env.Dialect == Posix {
 			return
 		}
 		rest, peeled := c.unwrap(name, wr)
