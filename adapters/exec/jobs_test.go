@@ -98,10 +98,10 @@ func TestTools(t *testing.T) {
 
 func TestJobs(t *testing.T) {
 	r := newRig(t).open()
-	if res := r.shell("mkfifo go"); res.Failed {
+	if res := r.shell("mkfifo go1 go2"); res.Failed {
 		t.Fatal(res.Text)
 	}
-	res := r.run("shell", args{"command": "echo one; read x <go; echo two; read x <go; exit 3", "background": true})
+	res := r.run("shell", args{"command": "echo one; read x <go1; echo two; read x <go2; exit 3", "background": true})
 	f := r.raw(res)
 	if res.Failed || f.Job != "1" || !f.Running || f.ExitCode != nil || !strings.HasPrefix(res.Text, "[job 1 is running") || !strings.Contains(res.Text, "\none\n") {
 		t.Fatalf("%q %s", res.Text, res.RawOutput)
@@ -110,14 +110,14 @@ func TestJobs(t *testing.T) {
 	if !strings.Contains(first.Text, "\none\n") || !strings.Contains(statusOf(first), "has been running") || !strings.Contains(statusOf(first), "since: 4]") {
 		t.Fatalf("%q", first.Text)
 	}
-	if res := r.shell("echo >go"); res.Failed {
+	if res := r.shell("echo >go1"); res.Failed {
 		t.Fatal(res.Text)
 	}
 	second := r.run("shell_output", args{"job": 1, "wait_secs": 20, "since": 4})
 	if out(second) != "two\n" || !strings.Contains(statusOf(second), "since: 8]") {
 		t.Errorf("%q", second.Text)
 	}
-	if res := r.shell("echo >go"); res.Failed {
+	if res := r.shell("echo >go2"); res.Failed {
 		t.Fatal(res.Text)
 	}
 	last := r.run("shell_output", args{"job": "job-1", "wait_secs": 20})

@@ -47,6 +47,11 @@ func newPlain(helper string, s Spec) (Process, error) {
 	if helper == "" {
 		return p, nil
 	}
+	if len(os.Args) > 0 && os.Args[0] == superviseName {
+		// We are what was to be the helper and went on as a program: starting
+		// another would never end.
+		return nil, errors.New("exec: this program was started as the helper of a command and did not call Supervise")
+	}
 	life, lifeline, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("exec: pipe to the helper: %w", err)

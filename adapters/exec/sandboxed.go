@@ -34,7 +34,7 @@ func (b Sandboxed) Command(ctx context.Context, s Spec) (Process, error) {
 		return b.Otherwise.Command(ctx, s)
 	}
 	p, err := box.Command(sandbox.Spec{
-		Argv: s.Argv, Env: s.Env, Dir: s.Dir, Writable: s.Roots, ReadOnly: s.ReadOnly, Network: s.Network,
+		Argv: s.Argv, Env: s.Env, Dir: s.Dir, DirFile: s.DirFile, Writable: s.Roots, ReadOnly: s.ReadOnly, Network: s.Network,
 		Readable: s.Readable, Extra: s.Extra, AllowProtected: s.AllowProtected,
 		Limits: sandbox.Limits{Processes: s.Limits.Processes, MemoryBytes: s.Limits.MemoryBytes},
 	})
@@ -69,7 +69,7 @@ func (b *boxed) Wait() (End, error) {
 	b.mu.Lock()
 	b.over = true
 	b.mu.Unlock()
-	return End{Code: r.Code, Signal: r.Signal, Undone: r.Undone, Kept: r.Kept}, err
+	return End{Code: r.Code, Signal: r.Signal, Left: r.Left, Undone: r.Undone, Kept: r.Kept}, err
 }
 
 // Terminate asks everything in the sandbox to end.
