@@ -25,13 +25,15 @@ type program struct {
 	kinds  int
 	word   []bool // whether the characters of a kind belong to words
 	words  bool   // whether the pattern asks for the edges of words
-	cr     int    // the kind of a carriage return
+	cr, nl int    // the kinds of a carriage return and of a line feed
+	across bool   // a line feed is a character like others: the text is one line
 }
 
-// newProgram prepares a compiled pattern; nil when it tells too many kinds of
-// characters apart. Then package regexp has to do alone.
-func newProgram(prog *syntax.Prog) *program {
-	p := &program{prog: prog}
+// newProgram prepares a compiled pattern, for texts line by line or, with
+// across set, as a whole. It is nil when the pattern tells too many kinds of
+// characters apart: then package regexp has to do alone.
+func newProgram(prog *syntax.Prog, across bool) *program {
+	p := &program{prog: prog, across: across}
 	cut := map[rune]bool{0: true, '\n': true, '\n' + 1: true, '\r': true, '\r' + 1: true,
 		'0': true, '9' + 1: true, 'A': true, 'Z' + 1: true, '_': true, '_' + 1: true, 'a': true, 'z' + 1: true}
 	for i := range prog.Inst {
@@ -70,7 +72,7 @@ func newProgram(prog *syntax.Prog) *program {
 	for r := range p.ascii {
 		p.ascii[r] = uint16(p.kind(rune(r)))
 	}
-	p.cr = p.kind('\r')
+	p.cr, p.nl = p.kind('\r'), p.kind('\n')
 	return p
 }
 
@@ -118,6 +120,7 @@ type before byte
 const (
 	atBegin before = iota
 	afterWord
+	afterLine // a line feed, which only is before something in a text that is one line
 	afterOther
 )
 
@@ -186,8 +189,12 @@ func (a *automaton) state(insts []uint32, prev before) int32 {
 		case syntax.InstMatch:
 			return matched
 		case syntax.InstEmptyWidth:
-			// Only the beginning of a line is one.
-			if prev != atBegin && syntax.EmptyOp(in.Arg)&(syntax.EmptyBeginLine|syntax.EmptyBeginText) != 0 {
+			// Only the beginning is one.
+			gone := syntax.EmptyBeginText
+			if prev != afterLine {
+				gone |= syntax.EmptyBeginLine
+			}
+			if prev != atBegin && syntax.EmptyOp(in.Arg)&gone != 0 {
 				continue
 			}
 		default:
@@ -195,7 +202,7 @@ func (a *automaton) state(insts []uint32, prev before) int32 {
 		keep = append(keep, pc)
 	}
 	a.now = keep
-	if len(keep) == 0 {
+	if len(keep) == 0 && !a.across { // across lines, a later one may begin a match
 		return dead
 	}
 	slices.Sort(keep)
@@ -220,11 +227,18 @@ func (a *automaton) step(at int32, kind int) int32 {
 	s := &a.states[int(at)/a.kinds]
 	var flags syntax.EmptyOp
 	word := kind >= 0 && a.word[kind]
-	if s.prev == atBegin {
+	switch s.prev {
+	case atBegin:
 		flags |= syntax.EmptyBeginLine | syntax.EmptyBeginText
+	case afterLine:
+		flags |= syntax.EmptyBeginLine
+	case afterWord, afterOther:
 	}
-	if kind < 0 {
+	switch kind {
+	case -1:
 		flags |= syntax.EmptyEndLine | syntax.EmptyEndText
+	case a.nl:
+		flags |= syntax.EmptyEndLine
 	}
 	if word != (s.prev == afterWord) {
 		flags |= syntax.EmptyWordBoundary
@@ -256,8 +270,11 @@ func (a *automaton) step(at int32, kind int) int32 {
 	next = a.closure(next, uint32(a.prog.Start), 0)
 	a.then = next
 	prev := afterOther
-	if word && a.words {
+	switch {
+	case word && a.words:
 		prev = afterWord
+	case kind == a.nl:
+		prev = afterLine
 	}
 	return a.state(next, prev)
 }
@@ -275,7 +292,7 @@ func (a *automaton) next(at int32, kind int) int32 {
 		a.restart()
 		return a.state(s.insts, s.prev)
 	}
-	if kind != a.cr { // it may be a part of the end of the line
+	if kind != a.cr || a.across { // it may be a part of the end of the line
 		a.table[int(at)+kind] = to
 	}
 	return to
@@ -331,7 +348,7 @@ func (a *automaton) line(text []byte, pos int) (ok bool, next int) {
 			at = to
 			pos++
 		}
-		if pos == len(text) || text[pos] == '\n' || text[pos] == '\r' && pos+1 < len(text) && text[pos+1] == '\n' {
+		if pos == len(text) || !a.across && endsLine(text[pos:]) {
 			if a.ends(at) {
 				return true, 0
 			}
@@ -358,8 +375,16 @@ func (a *automaton) line(text []byte, pos int) (ok bool, next int) {
 	if at == matched {
 		return true, 0
 	}
+	if a.across {
+		return false, len(text)
+	}
 	if end := bytes.IndexByte(text[min(pos, len(text)):], '\n'); end >= 0 {
 		return false, pos + end + 1
 	}
 	return false, len(text)
+}
+
+// endsLine reports whether a text begins with the end of a line.
+func endsLine(text []byte) bool {
+	return text[0] == '\n' || text[0] == '\r' && len(text) > 1 && text[1] == '\n'
 }

@@ -23,9 +23,9 @@ const (
 type query struct {
 	re     *regexp.Regexp
 	insts  int
-	multi  bool // matches may span lines
-	once   bool // the pattern asks for the beginning of the text
-	lines  *program
+	multi  bool     // matches may span lines
+	once   bool     // the pattern asks for the beginning of the text
+	lines  *program // nil when package regexp has to do alone
 	needle []needle
 	whole  bool // a line that holds the needle is a match
 	odd    bool // some letters have forms that the needles do not know
@@ -86,9 +86,7 @@ func compile(a asked) (*query, error) {
 	for _, in := range prog.Inst {
 		q.once = q.once || in.Op == syntax.InstEmptyWidth && syntax.EmptyOp(in.Arg)&syntax.EmptyBeginText != 0
 	}
-	if !q.multi {
-		q.lines = newProgram(prog)
-	}
+	q.lines = newProgram(prog, q.multi)
 	return q, nil
 }
 
@@ -338,8 +336,13 @@ func (s *scan) spans(text []byte, tell func(line, match span) bool) {
 		if useNeedles && !s.has(pos) {
 			return
 		}
-		// A match begins at the beginning of a line or after it, so what is
-		// left of the text may stand for the whole of it.
+		// pos is the beginning of a line, and the pattern does not ask for that
+		// of the text: what is left may stand for the whole of it.
+		if a := s.dfa(); a != nil {
+			if ok, _ := a.line(text[pos:], 0); !ok && !a.hopeless() {
+				return
+			}
+		}
 		loc := s.locate(text[pos:])
 		if loc == nil {
 			return

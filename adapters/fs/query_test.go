@@ -130,6 +130,37 @@ func TestQueryLikeRegexp_Random(t *testing.T) {
 	}
 }
 
+// TestQueryAcrossLines compares whether a text as a whole is matched, by the
+// automaton and by package regexp.
+func TestQueryAcrossLines(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	pieces := []string{"a", "b", "k", ".", "(?s:.)", `\w`, `\b`, `\B`, "^", "$", `\s`, "[^a]", `\n`, `\r`, `\z`, "^$", "(a|\n)", "Ä"}
+	letters := []rune("aabbkKÄ \n\n\n\r_")
+	for range 4000 {
+		var p strings.Builder
+		for range 1 + r.IntN(5) {
+			p.WriteString(pieces[r.IntN(len(pieces))])
+			p.WriteString([]string{"", "", "", "*", "+", "?"}[r.IntN(6)])
+		}
+		fold := r.IntN(2) == 0
+		q, err := compile(asked{pattern: p.String(), multi: true, fold: fold})
+		if err != nil {
+			continue
+		}
+		a := newAutomaton(t.Context(), q.lines)
+		for range 3 {
+			text := make([]rune, r.IntN(30))
+			for i := range text {
+				text[i] = letters[r.IntN(len(letters))]
+			}
+			raw := []byte(string(text))
+			if got, _ := a.line(raw, 0); got != q.re.Match(raw) {
+				t.Fatalf("%q (fold %t) in %q: %t", p.String(), fold, raw, got)
+			}
+		}
+	}
+}
+
 func FuzzQuery(f *testing.F) {
 	f.Add("foo|ba[rz]", "foo\nbar\r\n", false)
 	f.Add(`\bk+$`, "\u212A\nK\n", true)
