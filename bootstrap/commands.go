@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -16,21 +17,27 @@ import (
 	"github.com/berth-dev/berth/core/ports"
 )
 
+// Helper is a program that builds sandboxes and holds commands. The zero value
+// is none.
+type Helper struct{ path string }
+
 // RunHelper does the work of a helper process and ends the process, if this
-// process was started as one: a program that calls it before anything else can
-// be named in WithHelper, its own by SelfHelper.
-func RunHelper() {
+// process was started as one. Otherwise it returns this program as a helper:
+// only a program that calls it, before anything else, can be one. A program
+// that is started as a helper and does not know it would start another.
+func RunHelper() Helper {
 	if sandbox.IsHelper(os.Args) {
 		sandbox.Main()
 	}
 	if code, mine := exec.Supervise(os.Args); mine {
 		os.Exit(code)
 	}
+	return Helper{exec.SelfHelper()}
 }
 
-// SelfHelper returns how this program can be started again, for WithHelper. It
-// must call RunHelper before anything else.
-func SelfHelper() string { return exec.SelfHelper() }
+// HelperAt is another program that calls RunHelper before anything else, such
+// as an installed berth, by its absolute path.
+func HelperAt(path string) Helper { return Helper{path} }
 
 // InsideCommand reports whether this process was started by a command that an
 // agent runs: then it must not change what the agent may do.
@@ -68,7 +75,7 @@ type box struct {
 // newCommands makes the shell tools. Nothing is tried or started.
 func newCommands(o *options, cfg *Config, disk *fs.Disk, clock ports.Clock, ids ports.IDs) *commands {
 	home, _ := os.UserHomeDir()
-	c := &commands{cfg: cfg, disk: disk, helper: o.helper, home: home, own: ownPaths(), system: systemPath(), shell: exec.FindShell(), boxes: map[string]*box{}}
+	c := &commands{cfg: cfg, disk: disk, helper: o.helper.path, home: home, own: ownPaths(), system: systemPath(), shell: exec.FindShell(), boxes: map[string]*box{}}
 	c.source = exec.NewSource(exec.Config{
 		Shell: c.shell, Environ: os.Environ(), Hidden: cfg.SecretVariables(),
 		Profile: c.profile, Analyze: c.analyze, Judge: disk.Judge, Roots: disk.WritableRoots,
@@ -107,7 +114,7 @@ func (u unhelped) Posture(_ context.Context, agent string) domain.Posture {
 	if u.commands.profile(agent).Sandbox == sandbox.None {
 		return domain.Posture{Word: domain.PostureOff, Reason: "the profile's sandbox is \"none\""}
 	}
-	return domain.Posture{Word: domain.PostureNone, Reason: "this program names no helper that could build one (bootstrap.WithHelper)"}
+	return domain.Posture{Word: domain.PostureNone, Reason: "the program that Berth is part of cannot build one (bootstrap.WithHelper)"}
 }
 
 // profile is what an agent's profile says about commands.
@@ -124,7 +131,7 @@ func (c *commands) profile(agent string) exec.Profile {
 // box returns the agent's sandbox. It is a new one when other paths are
 // forbidden than before, such as one that was made since.
 func (c *commands) box(agent string) *sandbox.Sandbox {
-	forbidden := c.disk.Forbidden(domain.Session{Agent: agent, Workspace: fs.NewRoots(c.disk).Canonical(c.cfg.AgentWorkspace(agent))})
+	forbidden := hiddenPaths(c.disk.Forbidden(domain.Session{Agent: agent, Workspace: fs.NewRoots(c.disk).Canonical(c.cfg.AgentWorkspace(agent))}))
 	key := strings.Join(forbidden, "\x00")
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,13 +139,29 @@ func (c *commands) box(agent string) *sandbox.Sandbox {
 		return b.Sandbox
 	}
 	b := &box{hidden: key, Sandbox: sandbox.New(sandbox.Config{
-		Helper: []string{c.helper}, Mode: c.cfg.Profiles[c.cfg.Agents[agent].Profile].Sandbox, Home: c.home,
+		Helper: c.helperArgv(), Mode: c.cfg.Profiles[c.cfg.Agents[agent].Profile].Sandbox, Home: c.home,
 		State: filepath.Join(c.cfg.DataDir, "agents", agent, "sandbox"),
 		Path:  os.Getenv("PATH"), Hidden: forbidden, Protected: protectedNames(fs.ProtectedNames()),
 		Fold: fs.PlainName,
 	})}
 	c.boxes[agent] = b
 	return b.Sandbox
+}
+
+// helperArgv is how the sandbox starts its helper; nil is this very image,
+// whatever became of its name.
+func (c *commands) helperArgv() []string {
+	if c.helper == exec.SelfHelper() {
+		return nil
+	}
+	return []string{c.helper}
+}
+
+// hiddenPaths leaves out of the forbidden paths those that a sandbox has small
+// forms of its own of, without which no program runs.
+func hiddenPaths(forbidden []string) []string {
+	own := []string{"/dev", "/etc", "/proc", "/run", "/sys"}
+	return slices.DeleteFunc(forbidden, func(path string) bool { return slices.Contains(own, path) })
 }
 
 // protectedNames writes the lists of the file tools as the sandbox reads them.

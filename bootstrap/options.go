@@ -29,7 +29,7 @@ type options struct {
 
 	clock  ports.Clock
 	ids    ports.IDs
-	helper string
+	helper Helper
 	model  domain.ModelRef // --model
 	logTo  io.Writer
 }
@@ -72,10 +72,10 @@ func WithTools(v ...ports.ToolSource) Option {
 	return func(o *options) { o.tools = append([]ports.ToolSource{}, v...) }
 }
 
-// WithHelper names the program that builds sandboxes and holds commands: one
-// that calls RunHelper before anything else, such as this one by SelfHelper.
-// Without it commands are not confined, and each is asked about.
-func WithHelper(path string) Option { return func(o *options) { o.helper = path } }
+// WithHelper names the program that builds sandboxes and holds commands: what
+// RunHelper returned, or HelperAt. Without it commands are not confined, and
+// each is asked about.
+func WithHelper(h Helper) Option { return func(o *options) { o.helper = h } }
 
 // WithClock replaces the clock that stamps records.
 func WithClock(v ports.Clock) Option { return func(o *options) { o.clock = v } }

@@ -45,7 +45,7 @@ output, the log on standard error. It ends with code 0 when its input ends.`,
 			if err != nil {
 				return failed(err)
 			}
-			opts := []bootstrap.Option{bootstrap.WithHelper(bootstrap.SelfHelper())}
+			opts := []bootstrap.Option{bootstrap.WithHelper(c.helper)}
 			if model != "" {
 				ref, err := domain.ParseModelRef(model)
 				if err != nil {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/berth-dev/berth/bootstrap"
 )
 
 // berth runs the program with a configuration directory and an input of its
@@ -33,7 +35,7 @@ func runWith(t *testing.T, in *os.File, out, errOut io.Writer, args ...string) i
 	before := os.Stdin
 	defer func() { os.Stdin = before }()
 	os.Stdin = in
-	return run(args, out, errOut)
+	return run(bootstrap.Helper{}, args, out, errOut)
 }
 
 func TestConfigSet(t *testing.T) {

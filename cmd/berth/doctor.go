@@ -22,7 +22,7 @@ Ends with code 1 when something does not work.`,
   berth doctor --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found := bootstrap.Diagnose(cmd.Context(), c.options(nil), bootstrap.WithHelper(bootstrap.SelfHelper()))
+			found := bootstrap.Diagnose(cmd.Context(), c.options(nil), bootstrap.WithHelper(c.helper))
 			bad := 0
 			for _, f := range found {
 				if f.State == bootstrap.FindingFail {

@@ -57,6 +57,7 @@ func failed(err error) error {
 type common struct {
 	configDir string
 	dataDir   string
+	helper    bootstrap.Helper // this program, where it can build sandboxes
 }
 
 // options are where configuration is looked for; flags override settings.
@@ -98,12 +99,12 @@ func hintEditor(cmd *cobra.Command) {
 }
 
 func main() {
-	bootstrap.RunHelper()
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	helper := bootstrap.RunHelper()
+	os.Exit(run(helper, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-func run(args []string, out, errOut io.Writer) int {
-	root := newRoot()
+func run(helper bootstrap.Helper, args []string, out, errOut io.Writer) int {
+	root := newRoot(&common{helper: helper})
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errOut)
@@ -124,8 +125,7 @@ func run(args []string, out, errOut io.Writer) int {
 	return exit.code
 }
 
-func newRoot() *cobra.Command {
-	c := &common{}
+func newRoot(c *common) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "berth",
 		Short: "A host for AI coding-agent sessions (Agent Client Protocol)",
