@@ -100,6 +100,9 @@ type ConfigChange = config.Change
 // returns the file's path. The outcome is judged with all changes made, and
 // nothing is written unless it is valid.
 func ConfigSet(o LoadOptions, changes ...ConfigChange) (file string, err error) {
+	if InsideCommand(o.Env) {
+		return "", domain.Errorf(domain.Denied, "settings cannot be changed by a command that an agent runs; do it in a terminal of your own")
+	}
 	return config.Set(o, changes...)
 }
 

@@ -1,8 +1,12 @@
 package bootstrap
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/berth-dev/berth/core/domain"
 )
 
 // Rules with patterns are read by the parser that judges commands, and their
@@ -47,6 +51,27 @@ func TestCheckRules(t *testing.T) {
 			}
 			if _, nerr := New(cfg); c.want != "" && nerr == nil {
 				t.Error("an App starts with a rule that does not hold")
+			}
+		})
+	}
+}
+
+// A command of an agent does not change what the agent may do, even where no
+// sandbox holds it.
+func TestConfigSet_NotInsideACommand(t *testing.T) {
+	for name, env := range map[string][]string{"a command": {"BERTH_SHELL=1"}, "a sandbox": {"BERTH_SANDBOX=namespaces"}} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			o := LoadOptions{ConfigDir: dir, DataDir: dir, Home: dir, Env: env}
+			if _, err := ConfigSet(o, ConfigChange{Path: "profiles.default.level", Value: "full"}); !domain.HasCode(err, domain.Denied) {
+				t.Errorf("error %v", err)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "config.toml")); err == nil {
+				t.Error("a file was written")
+			}
+			o.Env = []string{"BERTH_SHELLX=1"}
+			if _, err := ConfigSet(o, ConfigChange{Path: "profiles.default.level", Value: "full"}); err != nil {
+				t.Error(err)
 			}
 		})
 	}
