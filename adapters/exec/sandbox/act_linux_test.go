@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -140,8 +141,9 @@ func acts() map[string]func([]string) error {
 			}()
 			return dial("tcp", l.Addr().String())
 		},
-		"host":     host,
-		"replaced": replaced,
+		"host":      host,
+		"replaced":  replaced,
+		"forgetful": forgetful,
 	}
 }
 
@@ -172,6 +174,7 @@ func dial(network, address string) error {
 // host is a host that starts a command, says so, and waits to be killed.
 func host(args []string) error {
 	s := New(Config{Mode: args[0]})
+	s.breaks.bwrap = os.Getenv("BERTH_TEST_BWRAP")
 	p, err := s.Command(Spec{
 		Argv: []string{"/bin/bash", "-c", args[2]}, Dir: args[1], Writable: []string{args[1]}, Env: []string{"PATH=/usr/bin:/bin"},
 	})
@@ -210,6 +213,29 @@ func replaced(args []string) error {
 	}
 	defer p.Close()
 	p.Cmd.Stdout = os.Stdout
+	if err := p.Start(); err != nil {
+		return err
+	}
+	_, err = p.Wait()
+	return err
+}
+
+// forgetful is a program that starts commands and forgets to call Main; its
+// helper ends up here again.
+func forgetful(args []string) error {
+	f, err := os.OpenFile(args[0], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	f.WriteString("start\n")
+	f.Close()
+	dir := filepath.Dir(args[0])
+	s := New(Config{Mode: None, Helper: []string{"/proc/self/exe", "act", "forgetful", args[0]}})
+	p, err := s.Command(Spec{Argv: []string{"/bin/true"}, Dir: dir, Writable: []string{dir}})
+	if err != nil {
+		return err
+	}
+	defer p.Close()
 	if err := p.Start(); err != nil {
 		return err
 	}

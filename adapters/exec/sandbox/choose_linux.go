@@ -14,6 +14,10 @@ import (
 // choose finds the backend of the configured mode and tries it out.
 func (s *Sandbox) choose(ctx context.Context) (domain.Posture, backend) {
 	s.system = s.look()
+	// A program that forgot to call Main would start itself again for ever.
+	if IsHelper(os.Args) {
+		return none("this process was started to be the helper of a sandbox, but its program does not call sandbox.Main first"), plain
+	}
 	var candidates []backend
 	switch s.cfg.Mode {
 	case None:

@@ -95,16 +95,16 @@ func (h *helper) run() error {
 	if err != nil {
 		return err
 	}
-	// What the command could send us must not end us. The host's signals are
-	// passed on.
-	forward := make(chan os.Signal, 16)
-	signal.Notify(forward, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCONT)
-	signal.Ignore(unix.SIGPIPE, unix.SIGTTIN, unix.SIGTTOU, unix.SIGTSTP, unix.SIGALRM, unix.SIGVTALRM, unix.SIGXCPU, unix.SIGXFSZ)
+	// What the command could send us must not end us.
+	signal.Ignore(
+		unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE, unix.SIGTTIN, unix.SIGTTOU,
+		unix.SIGTSTP, unix.SIGALRM, unix.SIGVTALRM, unix.SIGXCPU, unix.SIGXFSZ,
+	)
 	pid, err := c.start()
 	if err != nil {
 		return err
 	}
-	h.watch(forward)
+	h.watch()
 	return h.wait(pid)
 }
 
@@ -154,12 +154,17 @@ func mapIDs(uid, gid int) error {
 	return nil
 }
 
-// watch ends us when the host ends or closes its side, and passes on what the
-// host signals. Both end with the process.
-func (h *helper) watch(forward <-chan os.Signal) {
+// watch does what the host says, and ends us when the host ends or closes its
+// side. It ends with the process.
+func (h *helper) watch() {
 	go func() {
-		var b [1]byte
-		h.host.Read(b[:]) // returns at the end of the host, or of its patience
+		var order [1]byte
+		for {
+			if n, err := h.host.Read(order[:]); n == 0 || err != nil {
+				break
+			}
+			h.signal(syscall.Signal(order[0]))
+		}
 		if !h.ending.CompareAndSwap(false, true) {
 			return
 		}
@@ -169,18 +174,17 @@ func (h *helper) watch(forward <-chan os.Signal) {
 		h.report(report{Code: killed, Signal: int(unix.SIGKILL)})
 		os.Exit(killed)
 	}()
-	go func() {
-		for sig := range forward {
-			s, _ := sig.(syscall.Signal)
-			if h.order.Namespaces {
-				unix.Kill(-1, s)
-				continue
-			}
-			for _, p := range descendants() {
-				unix.Kill(p, s)
-			}
-		}
-	}()
+}
+
+// signal sends sig to all that runs here.
+func (h *helper) signal(sig syscall.Signal) {
+	if h.order.Namespaces {
+		unix.Kill(-1, sig)
+		return
+	}
+	for _, p := range descendants() {
+		unix.Kill(p, sig)
+	}
 }
 
 // wait reaps until the command's first process ends, and reports how it did.

@@ -227,8 +227,11 @@ func TestSignalsArePassedOn(t *testing.T) {
 				w.needs()
 			}
 			tag := fmt.Sprintf("asked-%d-%s", os.Getpid(), mode)
-			spec := w.spec(`bash -c 'trap "echo child >> said; exit" TERM; echo > up; exec -a x true; while :; do sleep 0.01; done' &
-				trap 'wait; echo parent >> said; exit 9' TERM; bash -c 'trap "echo other >> said; exit" TERM; echo > up; while :; do sleep 0.01; done' & bash -c "exec -a ` + tag + ` sleep 300" & while :; do sleep 0.01; done`)
+			spec := w.spec(`trap 'wait; echo parent >> said; exit 9' TERM
+				bash -c 'trap "echo child >> said; exit" TERM; echo > up1; while :; do sleep 0.01; done' &
+				setsid bash -c 'trap "echo other >> said; exit" TERM; echo > up2; while :; do sleep 0.01; done' &
+				bash -c "exec -a ` + tag + ` sleep 300" &
+				while :; do sleep 0.01; done`)
 			p, err := w.box.Command(spec)
 			if err != nil {
 				t.Fatal(err)
@@ -238,12 +241,14 @@ func TestSignalsArePassedOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			running(t, tag)
-			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-				if _, err := os.Stat(filepath.Join(w.root, "up")); err == nil {
-					break
-				}
-				if time.Now().After(deadline) {
-					t.Fatal("the command does not run")
+			for _, name := range []string{"up1", "up2"} {
+				for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+					if _, err := os.Stat(filepath.Join(w.root, name)); err == nil {
+						break
+					}
+					if time.Now().After(deadline) {
+						t.Fatal("the command does not run")
+					}
 				}
 			}
 			if err := p.Signal(syscall.SIGTERM); err != nil {
@@ -253,7 +258,7 @@ func TestSignalsArePassedOn(t *testing.T) {
 			if err != nil || res.Code != 9 {
 				t.Errorf("%+v, %v", res, err)
 			}
-			if said := read(t, filepath.Join(w.root, "said")); !strings.Contains(said, "other\n") || !strings.HasSuffix(said, "parent\n") {
+			if said := read(t, filepath.Join(w.root, "said")); !strings.Contains(said, "other\n") || !strings.Contains(said, "child\n") || !strings.HasSuffix(said, "parent\n") {
 				t.Errorf("said %q", said)
 			}
 			gone(t, tag)

@@ -222,6 +222,20 @@ func TestNotDumpable(t *testing.T) {
 	}
 }
 
+// TestForgottenMain is a program that does not call Main and so, started as
+// the helper, does once more what it always does. It must not go on like that.
+func TestForgottenMain(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "starts")
+	cmd := exec.Command("/proc/self/exe", "act", "forgetful", out)
+	said, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Errorf("a command ran without a helper: %s", said)
+	}
+	if starts := strings.Count(read(t, out), "start\n"); starts > 2 {
+		t.Errorf("the program was started %d times", starts)
+	}
+}
+
 // TestBinaryReplaced replaces the file of a running host by something else.
 func TestBinaryReplaced(t *testing.T) {
 	w := newWorld(t, Namespaces).needs()

@@ -241,13 +241,13 @@ func (p *Process) report() (report, bool) {
 	return rep, true
 }
 
-// Signal passes a signal on to all processes of the command: TERM, INT, HUP,
-// QUIT, USR1, USR2 or CONT. KILL ends them at once.
+// Signal sends a signal to all processes of the command.
 func (p *Process) Signal(sig syscall.Signal) error {
 	if sig == syscall.SIGKILL {
 		return p.Kill()
 	}
-	return p.Cmd.Process.Signal(sig)
+	_, err := p.host.Write([]byte{byte(sig)})
+	return err
 }
 
 // Kill ends the command and all that it started.

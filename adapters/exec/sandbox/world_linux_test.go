@@ -25,7 +25,7 @@ func protectedNames() []string {
 	return []string{".vscode/", ".claude/", ".berth/", ".mcp.json", ".envrc", ".npmrc", ".gitmodules", ".bashrc", ".github/workflows/"}
 }
 
-func write(t *testing.T, path, text string) {
+func write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
