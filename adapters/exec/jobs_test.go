@@ -219,7 +219,8 @@ func TestTooManyJobs(t *testing.T) {
 func TestEndedJobsAreForgotten(t *testing.T) {
 	r := newRig(t).open()
 	for range maxEnded + 5 {
-		r.run("shell", args{"command": "true", "background": true})
+		res := r.run("shell", args{"command": "true", "background": true})
+		r.run("shell_output", args{"job": r.raw(res).Job, "wait_secs": 60})
 	}
 	ts := r.set.(*toolset)
 	ts.mu.Lock()
