@@ -28,7 +28,8 @@ func render(ctx context.Context, page string, base *url.URL, markdown bool) (tex
 	if err != nil {
 		return "", false, err
 	}
-	return r.finish(), cut, nil
+	text = r.finish()
+	return text, cut || r.out.cut, nil
 }
 
 // run goes through the tokens of a page or of a part that stands as text in

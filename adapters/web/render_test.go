@@ -71,7 +71,7 @@ func TestRender_Plain(t *testing.T) {
 // only its size counts.
 func hostile() map[string]string {
 	fill := func(begin, again string) string {
-		const size = 512 << 10
+		const size = 2 << 20 // all of it is taken
 		return begin + strings.Repeat(again, (size-len(begin))/len(again))
 	}
 	return map[string]string{
@@ -85,6 +85,8 @@ func hostile() map[string]string {
 		"line ends":         fill("", "<br>"),
 		"marks":             fill("<p>", "<b></b>"),
 		"backquotes":        fill("<pre>", "`"),
+		"growing fences":    fill("<pre>", strings.Repeat("`", 63)+"x"),
+		"quoted line ends":  fill(strings.Repeat("<blockquote>", 20)+"<pre>", "\n"),
 		"links":             fill("", `<a href="/x">y</a>`),
 		"an unclosed pre":   fill("<pre>", "<pre>x"),
 		"hidden in hidden":  fill("", "<div hidden>"),
@@ -104,6 +106,20 @@ func TestRender_Hostile(t *testing.T) {
 				t.Errorf("%d bytes, %v", len(text), err)
 			}
 		})
+	}
+}
+
+// What is left out is said to be, in running text and in code.
+func TestRender_Cut(t *testing.T) {
+	for name, begin := range map[string]string{"text": "<p>", "code": "<pre>", "code that ends": "<pre>"} {
+		page := begin + strings.Repeat("word ", maxRendered/5+10)
+		if name == "code that ends" {
+			page += "</pre>"
+		}
+		text, cut, err := render(t.Context(), page, &url.URL{}, true)
+		if err != nil || !cut || len(text) < maxRendered-10 || !strings.Contains(text[:20], "word word") {
+			t.Errorf("%s: %d bytes, cut %v, %v", name, len(text), cut, err)
+		}
 	}
 }
 

@@ -19,20 +19,21 @@ type writer struct {
 	cell     bool   // in a cell of a table, which has no lines
 	pre      bool   // white space counts, and text goes to block
 	block    []byte
+	cut      bool // there was more than we take
 }
 
-// maxMarks bounds the openings that wait for a text.
-const maxMarks = 64
+const (
+	maxMarks = 64 // bytes of openings that wait for a text
+	maxFence = 64 // backquotes in a row that a fence can still be longer than
+)
 
 // text adds a run of text.
 func (w *writer) text(s string) {
 	if w.pre {
-		if len(w.block)+len(s) <= maxRendered {
-			w.block = append(w.block, s...)
-		}
+		w.block = append(w.block, w.fit(s, len(w.block))...)
 		return
 	}
-	s = clip(s, max(0, maxRendered+1-len(w.buf)))
+	s = w.fit(s, len(w.buf))
 	for s != "" {
 		n := strings.IndexAny(s, " \t\n\r\f\u00A0")
 		if n == 0 {
@@ -154,13 +155,40 @@ func (w *writer) verbatim(on bool) {
 		w.text(block)
 		return
 	}
-	fence := ""
-	if w.markdown {
-		for fence = "```"; strings.Contains(block, fence); {
-			fence += "`"
-		}
+	if run := longestRun(block, '`'); w.markdown && run < maxFence {
+		fence := strings.Repeat("`", max(3, run+1))
 		block = fence + "\n" + block + "\n" + fence
 	}
 	w.flush()
-	w.buf = append(w.buf, strings.ReplaceAll(block, "\n", "\n"+w.indent)...)
+	for n, line := range strings.Split(block, "\n") {
+		if len(w.buf) > maxRendered {
+			w.cut = true
+			return
+		}
+		if n > 0 {
+			w.buf = append(append(w.buf, '\n'), w.indent...)
+		}
+		w.buf = append(w.buf, line...)
+	}
+}
+
+// fit cuts a text to what there is room for when so many bytes are taken.
+func (w *writer) fit(s string, taken int) string {
+	room := max(0, maxRendered+1-taken)
+	w.cut = w.cut || len(s) > room
+	return clip(s, room)
+}
+
+// longestRun is how often a character stands in a row at most.
+func longestRun(s string, c byte) int {
+	run, most := 0, 0
+	for i := range len(s) {
+		if s[i] != c {
+			run = 0
+			continue
+		}
+		run++
+		most = max(most, run)
+	}
+	return most
 }
