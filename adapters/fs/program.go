@@ -23,8 +23,10 @@ type program struct {
 // characters apart: then package regexp has to do alone.
 func newProgram(prog *syntax.Prog, across bool) *program {
 	p := &program{prog: prog, across: across}
-	cut := map[rune]bool{0: true, '\n': true, '\n' + 1: true, '\r': true, '\r' + 1: true,
-		'0': true, '9' + 1: true, 'A': true, 'Z' + 1: true, '_': true, '_' + 1: true, 'a': true, 'z' + 1: true}
+	cut := map[rune]bool{
+		0: true, '\n': true, '\n' + 1: true, '\r': true, '\r' + 1: true,
+		'0': true, '9' + 1: true, 'A': true, 'Z' + 1: true, '_': true, '_' + 1: true, 'a': true, 'z' + 1: true,
+	}
 	for i := range prog.Inst {
 		in := &prog.Inst[i]
 		if in.Op == syntax.InstEmptyWidth && syntax.EmptyOp(in.Arg)&(syntax.EmptyWordBoundary|syntax.EmptyNoWordBoundary) != 0 {

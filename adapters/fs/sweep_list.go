@@ -213,8 +213,10 @@ func (t *tally) words(prefix string) string {
 		n         int
 		one, rest string
 	}{
-		{t.binary, "binary file", ""}, {t.large, "file", " of more than " + bytesWords(maxSwept)},
-		{t.links, "symbolic link", ""}, {t.special, "special file", ""},
+		{t.binary, "binary file", ""},
+		{t.large, "file", " of more than " + bytesWords(maxSwept)},
+		{t.links, "symbolic link", ""},
+		{t.special, "special file", ""},
 	} {
 		if c.n > 0 {
 			parts = append(parts, plural(c.n, c.one)+c.rest)
