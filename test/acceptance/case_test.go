@@ -24,6 +24,7 @@ type scenario struct {
 	modes  []string
 	model  string
 	config string
+	warm   string // command line to run before, outside of the agent: it fills the caches of tool chains
 	files  map[string][]byte
 	want   map[string][]byte
 	log    []string
@@ -55,6 +56,8 @@ func parseScenario(file string) (*scenario, error) {
 			}
 		case f.Name == "model":
 			s.model = text
+		case f.Name == "warm":
+			s.warm = text
 		case f.Name == "config":
 			s.config = text
 		case f.Name == "log":
@@ -79,7 +82,7 @@ func parseScenario(file string) (*scenario, error) {
 }
 
 // world is the directories of one run.
-type world struct{ work, data, config string }
+type world struct{ work, data, config, home string }
 
 // prepare makes the directories, the files and the configuration of a run.
 func (s *scenario) prepare(t *testing.T) world {
@@ -91,8 +94,8 @@ func (s *scenario) prepare(t *testing.T) world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := world{work: filepath.Join(base, "work"), data: filepath.Join(base, "data"), config: filepath.Join(base, "config")}
-	for _, dir := range []string{w.work, w.config} {
+	w := world{work: filepath.Join(base, "work"), data: filepath.Join(base, "data"), config: filepath.Join(base, "config"), home: filepath.Join(base, "home")}
+	for _, dir := range []string{w.work, w.config, w.home} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func TestOneWrite_CancelIsNeverLost(t *testing.T) {
 	})
 	t.Run("in process", func(t *testing.T) { // with -race, the product's own goroutines are watched
 		w := s.prepare(t)
-		cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{ConfigDir: w.config, DataDir: w.data, Home: w.config})
+		cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{ConfigDir: w.config, DataDir: w.data, Home: w.home})
 		if err != nil {
 			t.Fatal(err)
 		}

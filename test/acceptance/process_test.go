@@ -49,7 +49,7 @@ func serveIn(t *testing.T, w world, mode string) *agentProcess {
 	if mode == "stdio" {
 		return launch(t, w, nil, []string{"BERTH_store__required=true"})
 	}
-	cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{ConfigDir: w.config, DataDir: w.data, Home: w.config, Flags: map[string]string{"store.required": "true"}})
+	cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{ConfigDir: w.config, DataDir: w.data, Home: w.home, Flags: map[string]string{"store.required": "true"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func launch(t *testing.T, w world, args, env []string) *agentProcess {
 func cleanEnv(w world) []string {
 	return append(slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		return strings.Contains(kv, "_API_KEY=") || strings.HasPrefix(kv, "BERTH_")
-	}), "HOME="+w.config)
+	}), "HOME="+w.home)
 }
 
 // begin starts a command that serves, and ends it with the test.

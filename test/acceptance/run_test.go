@@ -107,7 +107,7 @@ type inproc struct {
 
 func runInproc(t *testing.T, s *scenario) {
 	w := s.prepare(t)
-	cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{ConfigDir: w.config, DataDir: w.data, Home: w.config, Flags: map[string]string{"log.level": "info"}})
+	cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{ConfigDir: w.config, DataDir: w.data, Home: w.home, Flags: map[string]string{"log.level": "info"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,6 +215,7 @@ type process struct {
 
 func runStdio(t *testing.T, s *scenario) {
 	w := s.prepare(t)
+	s.warmUp(t, w)
 	r := &stdio{t: t, w: w, mon: newMonitor(false), log: &logBuffer{}, now: map[string]*process{}}
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
@@ -239,12 +240,26 @@ func runStdio(t *testing.T, s *scenario) {
 	s.checkFiles(t, w)
 }
 
+// warmUp runs the case's warm command where the agent will run its own, with
+// the same home. What it prints and how it ends do not matter.
+func (s *scenario) warmUp(t *testing.T, w world) {
+	if s.warm == "" {
+		return
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", s.warm)
+	cmd.Dir, cmd.Env = w.work, append(os.Environ(), "HOME="+w.home)
+	var failed *exec.ExitError
+	if out, err := cmd.CombinedOutput(); err != nil && !errors.As(err, &failed) {
+		t.Fatalf("%s: %v\n%s", s.warm, err, out)
+	}
+}
+
 func (r *stdio) connect(_ context.Context, client string) (jsonrpc.Frames, error) {
 	cmd := exec.Command(binary, "acp", "--config-dir", r.w.config, "--data-dir", r.w.data, "--log-level", "info")
 	cmd.Dir = r.w.config
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		return strings.Contains(kv, "_API_KEY=") || strings.HasPrefix(kv, "BERTH_")
-	}), "HOME="+r.w.config, "BERTH_store__required=true") // a loaded machine may take longer than initialize waits
+	}), "HOME="+r.w.home, "BERTH_store__required=true") // a loaded machine may take longer than initialize waits
 	cmd.Stderr = r.log
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
