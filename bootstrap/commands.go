@@ -75,10 +75,10 @@ type box struct {
 // newCommands makes the shell tools. Nothing is tried or started.
 func newCommands(o *options, cfg *Config, disk *fs.Disk, clock ports.Clock, ids ports.IDs) *commands {
 	home, _ := os.UserHomeDir()
-	c := &commands{cfg: cfg, disk: disk, helper: o.helper.path, home: home, own: ownPaths(), system: systemPath(), shell: exec.FindShell(), boxes: map[string]*box{}}
+	c := &commands{cfg: cfg, disk: disk, helper: o.helper.path, home: home, own: ownPaths(), system: exec.SystemPath(), shell: exec.FindShell(), boxes: map[string]*box{}}
 	c.source = exec.NewSource(exec.Config{
-		Shell: c.shell, Environ: os.Environ(), Hidden: cfg.SecretVariables(),
-		Profile: c.profile, Analyze: c.analyze, Judge: disk.Judge, Roots: disk.WritableRoots,
+		Shell: c.shell, Environ: os.Environ(), Hidden: cfg.SecretVariables(), SystemPath: c.system,
+		Profile: c.profile, Analyze: exec.Policy{Env: c.env, Judge: disk.Judge}.Analyze, Judge: disk.Judge, Roots: disk.WritableRoots,
 		Confiner: c.confiner(), Clock: clock, IDs: ids,
 	})
 	return c
@@ -174,33 +174,15 @@ func protectedNames(l fs.ProtectedLists) []string {
 	return names
 }
 
-// analyze asks the one parser about a line.
-func (c *commands) analyze(ctx context.Context, s domain.Session, dir, line string, held bool) exec.Analysis {
-	a := shellpolicy.Analyze(ctx, line, c.env(s, dir, held), judge{c.disk, s})
-	return exec.Analysis{
-		Access: a.Access("shell", dir), Decisive: a.Decisive, Git: a.Git, Reads: a.Reads, Writes: a.Writes,
-	}
-}
-
-func (c *commands) env(s domain.Session, dir string, held bool) shellpolicy.Env {
+// env is what the parser needs to know about the commands of a session.
+func (c *commands) env(s domain.Session) shellpolicy.Env {
 	env := shellpolicy.Env{
-		Home: c.home, Cwd: dir, Own: c.own, Forbidden: c.disk.Forbidden(s), SystemPath: c.system, ReadOnlySandbox: held,
+		Home: c.home, Own: c.own, Forbidden: c.disk.Forbidden(s), SystemPath: c.system,
 	}
 	if !c.shell.Bash {
 		env.Dialect = shellpolicy.Posix
 	}
 	return env
-}
-
-// judge is the one path resolver, for one session.
-type judge struct {
-	disk    *fs.Disk
-	session domain.Session
-}
-
-// Judge says what the path rules make of a path that a command in dir names.
-func (j judge) Judge(ctx context.Context, dir, path string) domain.Place {
-	return j.disk.Judge(ctx, j.session, dir, path)
 }
 
 // forgetful is blobs that also remove what commands left of a session.
