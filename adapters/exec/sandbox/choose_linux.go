@@ -53,7 +53,7 @@ func none(reason string) domain.Posture {
 
 // look finds out what the kernel offers.
 func (s *Sandbox) look() system {
-	m := system{uid: os.Getuid(), gid: os.Getgid(), filter: auditArch != 0 && !s.breaks.seccomp, pidMax: kernelAtLeast(6, 14)}
+	m := system{names: namesOf(&s.cfg), uid: os.Getuid(), gid: os.Getgid(), filter: auditArch != 0 && !s.breaks.seccomp, pidMax: kernelAtLeast(6, 14)}
 	if !s.breaks.landlock {
 		m.abi = landlockABI()
 	}

@@ -230,8 +230,9 @@ func TestSignalsArePassedOn(t *testing.T) {
 			spec := w.spec(`trap 'wait; echo parent >> said; exit 9' TERM
 				bash -c 'trap "echo child >> said; exit" TERM; echo > up1; while :; do sleep 0.01; done' &
 				setsid bash -c 'trap "echo other >> said; exit" TERM; echo > up2; while :; do sleep 0.01; done' &
-				bash -c "exec -a ` + tag + ` sleep 300" &
+				(exec -a "$TAG" sleep 300) &
 				while :; do sleep 0.01; done`)
+			spec.Env = append(spec.Env, "TAG="+tag)
 			p, err := w.box.Command(spec)
 			if err != nil {
 				t.Fatal(err)

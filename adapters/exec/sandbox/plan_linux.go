@@ -173,7 +173,7 @@ func (s *Sandbox) plan(spec *Spec, keep string) (*plan, error) {
 
 // guard makes what is protected in the writable paths read-only.
 func (s *Sandbox) guard(p *plan, spec *Spec) error {
-	n := namesOf(&s.cfg)
+	n := s.system.names
 	seen := map[string]bool{}
 	for i, root := range p.write {
 		if withinAny(root, p.write[:i]) {

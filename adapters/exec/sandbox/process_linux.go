@@ -150,7 +150,7 @@ func (p *Process) command(by backend, o order) error {
 
 	p.Cmd = p.box.helperCmd()
 	p.Cmd.Dir = "/"
-	p.Cmd.Env = []string{"GOMAXPROCS=2", "GOTRACEBACK=none"}
+	p.Cmd.Env = []string{"GOMAXPROCS=2", "GOGC=off", "GOTRACEBACK=none"}
 	p.Cmd.ExtraFiles = p.child
 	p.Cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	switch by {
@@ -265,8 +265,7 @@ func (p *Process) undo() ([]string, string) {
 	if p.plan == nil {
 		return nil, ""
 	}
-	n := namesOf(&p.box.cfg)
-	u := &undoing{names: n, state: p.box.cfg.State}
+	u := &undoing{names: p.box.system.names, state: p.box.cfg.State}
 	for _, r := range p.plan.before {
 		u.root(r, p.spec.AllowProtected)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"path"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,9 +48,40 @@ type place struct {
 	split bool     // protected, but something in it was approved: guard the rest one by one
 }
 
+// listing is what a directory held when it was read. It holds still as long as
+// the directory is the same and was not changed.
+type listing struct {
+	id      identity
+	changed unix.Timespec
+	found   []guarded
+	next    []place
+}
+
+// still returns what is remembered of a directory if it is as it was.
+func still(rootFD int, p place, known map[string]listing) (listing, bool) {
+	l, ok := known[p.rel]
+	if !ok || l.next == nil {
+		return l, false
+	}
+	rel := p.rel
+	if rel == "" {
+		rel = "."
+	}
+	var st unix.Stat_t
+	if unix.Fstatat(rootFD, rel, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return l, false
+	}
+	return l, l.id == identity{uint64(st.Dev), st.Ino} && l.changed == st.Ctim
+}
+
 // scanRoot looks through root for protected names. What was approved, and all
 // below it, is left out.
 func (n *names) scanRoot(root string, approved []string) (scan, error) {
+	known := n.index.of(root)
+	if len(approved) > 0 {
+		known = nil
+	}
+	seen := make(map[string]listing, len(known))
 	fd, err := unix.Openat2(unix.AT_FDCWD, root, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: noLinks})
 	if err != nil {
 		return scan{}, err
@@ -65,17 +97,24 @@ func (n *names) scanRoot(root string, approved []string) (scan, error) {
 		}
 		p := next[0]
 		next = next[1:]
-		more, err := n.look(&s, fd, root, p, approved, buf)
-		if err != nil {
-			continue // it went away, or cannot be read; then a command cannot read it either
+		l, ok := still(fd, p, known)
+		if !ok {
+			if l, err = n.look(fd, root, p, approved, buf); err != nil {
+				continue // it went away, or cannot be read; then a command cannot read it either
+			}
 		}
-		next = append(next, more...)
+		seen[p.rel] = l
+		s.found = append(s.found, l.found...)
+		next = append(next, l.next...)
+	}
+	if len(approved) == 0 {
+		n.index.set(root, seen)
 	}
 	return s, nil
 }
 
 // look reads one directory.
-func (n *names) look(s *scan, rootFD int, root string, p place, approved []string, buf []byte) ([]place, error) {
+func (n *names) look(rootFD int, root string, p place, approved []string, buf []byte) (listing, error) {
 	rel := p.rel
 	if rel == "" {
 		rel = "."
@@ -84,10 +123,17 @@ func (n *names) look(s *scan, rootFD int, root string, p place, approved []strin
 		Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: noLinks | unix.RESOLVE_BENEATH,
 	})
 	if err != nil {
-		return nil, err
+		return listing{}, err
 	}
 	defer unix.Close(fd)
-	var next []place
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return listing{}, err
+	}
+	l := listing{id: identity{uint64(st.Dev), st.Ino}, changed: st.Ctim, next: []place{}}
+	if time.Since(time.Unix(st.Ctim.Unix())) < n.settled {
+		l.changed = unix.Timespec{} // too fresh to be told from a change that comes now
+	}
 	err = entries(fd, buf, func(name string, kind byte) {
 		// Most files are of no interest, and folding a name costs.
 		isDir := kind == unix.DT_DIR || kind == unix.DT_UNKNOWN
@@ -104,7 +150,7 @@ func (n *names) look(s *scan, rootFD int, root string, p place, approved []strin
 		git := !p.git && folded == gitName
 		if !guard && !git {
 			if isDir && (p.git && gitHolds(p.above, folded) || !p.git && !dependencies(folded)) {
-				next = append(next, in)
+				l.next = append(l.next, in)
 			}
 			return
 		}
@@ -116,14 +162,14 @@ func (n *names) look(s *scan, rootFD int, root string, p place, approved []strin
 		switch {
 		case git && g.dir && !p.split:
 			g.pin, in.git = true, true
-			next = append(next, in)
+			l.next = append(l.next, in)
 		case g.dir && holdsOpened(full, approved):
 			g.pin, in.split = true, true
-			next = append(next, in)
+			l.next = append(l.next, in)
 		}
-		s.found = append(s.found, g)
+		l.found = append(l.found, g)
 	})
-	return next, err
+	return l, err
 }
 
 // odd reports whether a name can be a protected one: those begin with a dot,

@@ -62,9 +62,7 @@ func (s *Sandbox) seatbeltProfile(spec *Spec, private string) string {
 		line("(deny network-outbound)")
 	}
 	for _, h := range s.cfg.Hidden {
-		if !withinAny(h, spec.Writable) || !rootOf(h, spec.Writable) {
-			line("(deny file* (subpath ", quoted(h), "))")
-		}
+		line("(deny file* (subpath ", quoted(h), "))")
 	}
 	// A root may lie in a hidden directory, as an agent's workspace does.
 	for _, r := range spec.Writable {
@@ -84,22 +82,13 @@ func (s *Sandbox) seatbeltProfile(spec *Spec, private string) string {
 	return b.String()
 }
 
-// rootOf reports whether path is itself one of roots.
-func rootOf(path string, roots []string) bool {
-	for _, r := range roots {
-		if r == path {
-			return true
-		}
-	}
-	return false
-}
-
 // seatbeltNames are patterns for what is protected.
 func (s *Sandbox) seatbeltNames() []string {
-	all := []string{
-		nameIn(".git") + "$",
-		nameIn(".git") + "/(.*/)?hooks(/.*)?$",
-		nameIn(".git") + "/(modules/.*/|worktrees/[^/]*/)?(config|config\\.worktree|commondir|gitdir|info/attributes)$",
+	git := nameIn(".git")
+	below := git + "/(" + anyCase("modules") + "/.*/|" + anyCase("worktrees") + "/[^/]*/)?"
+	all := []string{git + "$", git + "/(.*/)?" + anyCase("hooks") + "(/.*)?$", below + anyCase("info/attributes") + "$"}
+	for _, name := range []string{"config", "config.worktree", "commondir", "gitdir"} {
+		all = append(all, below+anyCase(name)+"$")
 	}
 	for _, rule := range s.cfg.Protected {
 		all = append(all, nameIn(strings.Trim(rule, "/"))+"(/.*)?$")
@@ -109,10 +98,12 @@ func (s *Sandbox) seatbeltNames() []string {
 
 // nameIn is a pattern for a name, or several with slashes between them, at
 // any depth and in any letter case.
-func nameIn(name string) string {
+func nameIn(name string) string { return "/" + anyCase(name) }
+
+// anyCase is a pattern for a text in any letter case.
+func anyCase(text string) string {
 	var b strings.Builder
-	b.WriteString("/")
-	for _, r := range name {
+	for _, r := range text {
 		lower, upper := strings.ToLower(string(r)), strings.ToUpper(string(r))
 		if lower != upper {
 			b.WriteString("[" + lower + upper + "]")

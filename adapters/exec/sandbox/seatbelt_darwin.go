@@ -54,7 +54,7 @@ func (s *Sandbox) probe(ctx context.Context, dir string) string {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	root, outside := filepath.Join(dir, "root"), filepath.Join(dir, "outside")
-	for _, d := range []string{filepath.Join(root, ".git", hooksName), outside} {
+	for _, d := range []string{filepath.Join(root, ".git", "hooks"), outside} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return err.Error()
 		}

@@ -14,6 +14,7 @@ type system struct {
 	filter   bool
 	pidMax   bool // a PID namespace has its own limit of process numbers
 	bwrap    string
+	names    *names
 }
 
 // systemDirs hold programs and what they need, and nothing of a person.

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // names are the protected names of a configuration in the form that a walk
@@ -10,10 +11,15 @@ import (
 type names struct {
 	fold  func(string) string
 	rules map[string][][]string // last name -> the names above it, nearest last
+	index index
+	// settled is how long ago a directory must have been changed, when it is
+	// read, for its time of change to tell the next change from this one. Some
+	// file systems count in twos of seconds.
+	settled time.Duration
 }
 
 func namesOf(cfg *Config) *names {
-	n := &names{fold: cfg.Fold, rules: map[string][][]string{}}
+	n := &names{fold: cfg.Fold, rules: map[string][][]string{}, settled: 3 * time.Second}
 	if n.fold == nil {
 		n.fold = strings.ToLower
 	}
