@@ -123,6 +123,9 @@ type Spec struct {
 	// DirFile is Dir, opened when the command was looked at. It stays open
 	// until the command has started.
 	DirFile *os.File
+	// Confined is set when the command was decided on as one in a sandbox: it
+	// is not run without.
+	Confined bool
 	// ReadOnly commands write nothing, not even in the roots.
 	ReadOnly bool
 	// Network is set when the command may reach the network.

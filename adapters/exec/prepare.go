@@ -132,6 +132,7 @@ func (c *prepared) decide(posture domain.Posture) {
 	}
 	c.access = a
 	c.readOnly = a.Class == domain.AccessRead
+	c.confined = posture.Confined()
 }
 
 func joined(a, b string) string {

@@ -37,6 +37,7 @@ type prepared struct {
 	analysis Analysis
 	access   domain.Access
 	readOnly bool
+	confined bool // it was decided on as a command in a sandbox
 	scripts  []script
 	plan     domain.ToolPlan
 	ran      atomic.Bool
@@ -103,7 +104,7 @@ func (c *prepared) start(ctx context.Context) (*job, error) {
 	roots := conf.Roots(session)
 	spec := Spec{
 		Session: session, Argv: append(append([]string{conf.Shell.Path}, conf.Shell.Args...), c.request.line),
-		Dir: c.dir.path, DirFile: c.dir.f, ReadOnly: c.readOnly, Network: c.access.Network, Roots: roots, Limits: c.profile.Limits,
+		Dir: c.dir.path, DirFile: c.dir.f, ReadOnly: c.readOnly, Confined: c.confined, Network: c.access.Network, Roots: roots, Limits: c.profile.Limits,
 		Env: environment(conf.Environ, c.profile.ShellEnv, conf.Hidden, conf.SystemPath, c.dir.path, roots, c.readOnly),
 	}
 	if err := c.open(ctx, &spec); err != nil {

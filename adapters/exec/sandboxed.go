@@ -30,7 +30,14 @@ func (b Sandboxed) Posture(ctx context.Context, agent string) domain.Posture {
 // Command prepares a command in the sandbox of its session's agent.
 func (b Sandboxed) Command(ctx context.Context, s Spec) (Process, error) {
 	box := b.Of(s.Session.Agent)
-	if !box.Posture(ctx).Confined() {
+	posture := box.Posture(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case posture.Confined():
+	case s.Confined:
+		return nil, domain.Errorf(domain.Unavailable, "The sandbox does not work any more (%s); call again, and the user is asked about running without one", posture.Reason)
+	default:
 		return b.Otherwise.Command(ctx, s)
 	}
 	p, err := box.Command(sandbox.Spec{
@@ -41,12 +48,13 @@ func (b Sandboxed) Command(ctx context.Context, s Spec) (Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &boxed{p: p}, nil
+	return &boxed{p: p, doubt: box.Doubt}, nil
 }
 
 // boxed is a command in a sandbox.
 type boxed struct {
 	p       *sandbox.Process
+	doubt   func() // the sandbox could not be built
 	started bool
 
 	mu    sync.Mutex
@@ -66,6 +74,9 @@ func (b *boxed) Start(out *os.File) error {
 // end of the command.
 func (b *boxed) Wait() (End, error) {
 	r, err := b.p.Wait()
+	if domain.HasCode(err, domain.Unavailable) {
+		b.doubt()
+	}
 	b.mu.Lock()
 	b.over = true
 	b.mu.Unlock()

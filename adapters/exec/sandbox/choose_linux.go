@@ -13,7 +13,6 @@ import (
 
 // choose finds the backend of the configured mode and tries it out.
 func (s *Sandbox) choose(ctx context.Context) (domain.Posture, backend) {
-	s.system = s.look()
 	// A program that forgot to call Main would start itself again for ever.
 	if IsHelper(os.Args) {
 		return none("this process was started to be the helper of a sandbox, but its program does not call sandbox.Main first"), plain
@@ -47,9 +46,8 @@ func (s *Sandbox) choose(ctx context.Context) (domain.Posture, backend) {
 	return best, chosen
 }
 
-func none(reason string) domain.Posture {
-	return domain.Posture{Word: domain.PostureNone, Lacks: everything(), Reason: reason}
-}
+// lookAround finds out what this machine has.
+func (s *Sandbox) lookAround() { s.system = s.look() }
 
 // look finds out what the kernel offers.
 func (s *Sandbox) look() system {

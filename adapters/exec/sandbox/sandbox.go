@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -114,7 +113,8 @@ type Result struct {
 type Sandbox struct {
 	cfg     Config
 	breaks  breaks
-	once    sync.Once
+	trying  chan struct{} // holds one token while the posture is being found
+	tried   bool          // the posture is known and stays
 	posture domain.Posture
 	chosen  backend
 	system  system
@@ -136,15 +136,41 @@ func New(cfg Config) *Sandbox {
 	if cfg.Mode == "" {
 		cfg.Mode = Auto
 	}
-	return &Sandbox{cfg: cfg}
+	return &Sandbox{cfg: cfg, trying: make(chan struct{}, 1)}
 }
 
 // Posture says how commands are confined here. The first call tries it out,
-// which takes a few process starts; its context bounds that, and the answer
-// stays.
+// which takes a few process starts, unless an earlier process did and nothing
+// changed since. Its context bounds that; the answer stays, save one that was
+// cut short.
 func (s *Sandbox) Posture(ctx context.Context) domain.Posture {
-	s.once.Do(func() { s.posture, s.chosen = s.choose(ctx) })
+	select {
+	case s.trying <- struct{}{}:
+		defer func() { <-s.trying }()
+	case <-ctx.Done():
+		return none("it was not tried to the end: " + context.Cause(ctx).Error())
+	}
+	if s.tried {
+		return s.posture
+	}
+	s.lookAround()
+	dependsOn := s.dependsOn()
+	if p, ok := s.recall(dependsOn); ok {
+		s.posture, s.chosen, s.tried = p.Posture, p.Backend, true
+		return s.posture
+	}
+	posture, chosen := s.choose(ctx)
+	if ctx.Err() != nil && posture.Word != domain.PostureOff {
+		return none("it was not tried to the end: " + context.Cause(ctx).Error())
+	}
+	s.posture, s.chosen, s.tried = posture, chosen, true
+	s.keep(proof{For: dependsOn, Posture: posture, Backend: chosen})
 	return s.posture
+}
+
+// none is the posture where nothing confines.
+func none(reason string) domain.Posture {
+	return domain.Posture{Word: domain.PostureNone, Lacks: everything(), Reason: reason}
 }
 
 // Command prepares a command; Process.Start starts it. The error is coded
