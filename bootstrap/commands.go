@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/berth-dev/berth/adapters/exec"
 	"github.com/berth-dev/berth/adapters/exec/sandbox"
@@ -66,9 +67,14 @@ type commands struct {
 	boxes map[string]*box // by agent
 }
 
+// boxFresh is how long a sandbox is used without looking which paths are
+// forbidden now.
+const boxFresh = time.Second
+
 // box is an agent's sandbox and what it was made for.
 type box struct {
 	hidden string
+	seen   time.Time
 	*sandbox.Sandbox
 }
 
@@ -131,14 +137,21 @@ func (c *commands) profile(agent string) exec.Profile {
 // box returns the agent's sandbox. It is a new one when other paths are
 // forbidden than before, such as one that was made since.
 func (c *commands) box(agent string) *sandbox.Sandbox {
+	c.mu.Lock()
+	if b := c.boxes[agent]; b != nil && time.Since(b.seen) < boxFresh {
+		defer c.mu.Unlock()
+		return b.Sandbox
+	}
+	c.mu.Unlock()
 	forbidden := hiddenPaths(c.disk.Forbidden(domain.Session{Agent: agent, Workspace: fs.NewRoots(c.disk).Canonical(c.cfg.AgentWorkspace(agent))}))
 	key := strings.Join(forbidden, "\x00")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if b := c.boxes[agent]; b != nil && b.hidden == key {
+		b.seen = time.Now()
 		return b.Sandbox
 	}
-	b := &box{hidden: key, Sandbox: sandbox.New(sandbox.Config{
+	b := &box{hidden: key, seen: time.Now(), Sandbox: sandbox.New(sandbox.Config{
 		Helper: c.helperArgv(), Mode: c.cfg.Profiles[c.cfg.Agents[agent].Profile].Sandbox, Home: c.home,
 		State: filepath.Join(c.cfg.DataDir, "agents", agent, "sandbox"),
 		Path:  os.Getenv("PATH"), Hidden: forbidden, Protected: protectedNames(fs.ProtectedNames()),

@@ -31,8 +31,7 @@ func (t *turn) begin() error {
 		return err
 	}
 	t.equip()
-	t.system = system(view.Agent, view.Session, t.e.p.Sandbox.Posture(t.writing, view.Agent.Alias),
-		t.e.p.Instructions.Read(t.writing, view.Session, view.Agent), t.specs)
+	defer t.readInstructions()()
 	blocks, err := t.storeBlobs(t.writing)
 	if err != nil {
 		return err
@@ -53,6 +52,24 @@ func (t *turn) begin() error {
 		return err
 	}
 	return t.emit.tell(recs...)
+}
+
+// readInstructions makes the system prompt while the user's message is being
+// journalled. The function it returns waits for it.
+func (t *turn) readInstructions() (wait func()) {
+	done := make(chan struct{})
+	go func() { // ends with the ports' calls, which end with their context
+		defer close(done)
+		err := t.isolate("instructions", func() error {
+			posture := t.e.p.Sandbox.Posture(t.writing, t.view.Agent.Alias)
+			t.system = system(t.view.Agent, t.view.Session, posture, t.e.p.Instructions.Read(t.writing, t.view.Session, t.view.Agent), t.specs)
+			return nil
+		})
+		if err != nil { // it was told to the observer
+			t.system = system(t.view.Agent, t.view.Session, domain.Posture{}, nil, t.specs)
+		}
+	}()
+	return func() { <-done }
 }
 
 // drop lets the session go that begin held.
