@@ -215,6 +215,10 @@ func TestProtectedNames(t *testing.T) {
 		".gitmodules": protected, "a/b/.gitmodules": protected, ".vscode/tasks.json": protected, ".vscode": protected, "x/.idea/y": protected,
 		".zed/settings.json": protected, ".cursor/rules": protected, ".claude/settings.json": protected, ".codex/x": protected, ".gemini/x": protected,
 		".berth/x": protected, ".mcp.json": protected, ".envrc": protected, ".ripgreprc": protected, ".npmrc": protected, "home/.bashrc": protected,
+		".local/share/systemd/user/default.target.wants/x.service": protected, ".local/share/applications/x.desktop": protected, ".local/share/systemd": protected,
+		"home/u/Library/LaunchAgents/x.plist": protected, ".local/share/dbus-1/services/x.service": protected, "sub/.hg/hgrc": protected, ".hg/store/x": ordinary,
+		".local/share/x": ordinary, "applications/x": ordinary, ".devcontainer/devcontainer.json": protected, ".tmux.conf": protected, ".Rprofile": protected,
+		".yarnrc.yml": protected, ".vim/plugin/x.vim": protected, ".windsurf/x": protected, "yarn.lock": ordinary, ".vimrc.md": ordinary,
 		".zshrc": protected, ".profile": protected, ".husky/pre-push": protected, ".pre-commit-config.yaml": protected,
 		".github/workflows/ci.yml": askOnly, "x/.github/workflows/y": askOnly,
 		// Other spellings of the same names.
@@ -233,7 +237,7 @@ func TestProtectedNames(t *testing.T) {
 		want       protection
 	}{
 		{"/p/.git", "hooks/x", protected}, {"/p/.git/hooks", "x", protected}, {"/p/.git", "HEAD", ordinary},
-		{"/p/.vscode", "tasks.json", protected}, {"/p/.claude/skills", "x.md", protected}, {"/p/.github/workflows", "ci.yml", askOnly},
+		{"/p/.vscode", "tasks.json", protected}, {"/h/.local/share", "systemd/user/x", protected}, {"/p/.claude/skills", "x.md", protected}, {"/p/.github/workflows", "ci.yml", askOnly},
 		{"/home/u/.cursor/worktrees/x/p", "main.go", ordinary}, {"/home/u/.claude/worktrees/p", "main.go", ordinary},
 		{"", "home/u/.bashrc", protected}, {"", "home/u/.vscode/x", protected},
 	} {

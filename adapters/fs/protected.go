@@ -18,7 +18,15 @@ const (
 // protectedDirs hold what starts programs or steers tools, at any depth.
 // ".git" has rules of its own.
 var protectedDirs = []string{
-	".vscode", ".idea", ".zed", ".cursor", ".claude", ".codex", ".gemini", ".berth", ".husky",
+	".vscode", ".idea", ".zed", ".fleet", ".devcontainer", ".cursor", ".windsurf", ".claude", ".codex", ".gemini", ".kiro", ".roo", ".continue",
+	".opencode", ".berth", ".husky", ".vim", ".emacs.d", ".oh-my-zsh",
+}
+
+// protectedPaths are such directories and files that go by more than one
+// name: what a desktop, a service manager or another version control starts by
+// itself. A session may have the home directory as its root.
+var protectedPaths = []string{
+	".local/share/systemd", ".local/share/dbus-1", ".local/share/applications", "library/launchagents", "library/launchdaemons", ".hg/hgrc",
 }
 
 // protectedFiles do so by themselves, at any depth.
@@ -27,7 +35,9 @@ var protectedFiles = []string{
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
 	".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".logout",
 	".inputrc", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment",
-	".vimrc", ".gvimrc", ".nvimrc", ".exrc", ".emacs", ".dir-locals.el",
+	".vimrc", ".gvimrc", ".nvimrc", ".exrc", ".emacs", ".dir-locals.el", ".gdbinit", ".lldbinit", ".tmux.conf", ".screenrc", ".selected_editor",
+	".forward", ".procmailrc", ".mailcap", ".rhosts", ".shosts", ".k5login", ".hgrc", ".direnvrc", ".curlrc", ".wgetrc", ".psqlrc", ".sqliterc",
+	".irbrc", ".pryrc", ".ghci", ".rprofile", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "lefthook.yml", ".lefthook.yml", "opencode.json",
 }
 
 // gitDirs and gitFiles are what in a .git directory makes git run programs.
@@ -43,7 +53,7 @@ var askedDirs = []string{".github/workflows"}
 // sandbox keeps them from being written, also before they exist.
 type ProtectedLists struct {
 	Files    []string // names of files or links, at any depth; a directory named .git is not meant
-	Dirs     []string // names of directories, at any depth, with everything in them
+	Dirs     []string // names of directories, or ends of their paths, with slashes, at any depth, with everything in them
 	GitDirs  []string // names of directories, at any depth below one named .git
 	GitFiles []string // ends of paths, with slashes, at any depth below a directory named .git
 	AskDirs  []string // ends of paths of directories, with slashes, at any depth; ordinary at level full
@@ -54,7 +64,7 @@ type ProtectedLists struct {
 // some file system drops are left out.
 func ProtectedNames() ProtectedLists {
 	return ProtectedLists{
-		Files: slices.Clone(protectedFiles), Dirs: slices.Clone(protectedDirs),
+		Files: slices.Clone(protectedFiles), Dirs: slices.Concat(protectedDirs, protectedPaths),
 		GitDirs: slices.Clone(gitDirs), GitFiles: slices.Clone(gitFiles), AskDirs: slices.Clone(askedDirs),
 	}
 }
@@ -91,10 +101,12 @@ func protectionOf(root string, names []string) protection {
 		if slices.Contains(protectedDirs, n) {
 			return protected
 		}
-		for _, asked := range askedDirs {
-			if hasNames(all[i:], asked) {
-				return askOnly
-			}
+		in := func(path string) bool { return hasNames(all[i:], path) }
+		if slices.ContainsFunc(protectedPaths, in) {
+			return protected
+		}
+		if slices.ContainsFunc(askedDirs, in) {
+			return askOnly
 		}
 	}
 	return ordinary
