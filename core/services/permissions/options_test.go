@@ -21,6 +21,40 @@ func goTest() domain.Access {
 	}}
 }
 
+// Nothing in the name of an option hides, and what cannot be told in short is
+// not remembered.
+func TestOptions_NamesShowEverything(t *testing.T) {
+	for name, c := range map[string]struct {
+		scope string
+		words []string
+		want  string // "" when it is not offered
+	}{
+		"a line end":             {"/w", []string{"rm", "a\nb"}, `Always allow ` + "`" + `rm $'a\nb'` + "`" + ` in /w in this session`},
+		"direction and shape":    {"/w", []string{"rm", "a\u202eb\u200b'"}, `Always allow ` + "`" + `rm $'a\u202eb\u200b\''` + "`" + ` in /w in this session`},
+		"an escape":              {"/w", []string{"rm", "\x1b[2J\u009b\\n"}, `Always allow ` + "`" + `rm $'\x1b[2J\u009b\\n'` + "`" + ` in /w in this session`},
+		"bytes of no character":  {"/w", []string{"rm", "a\xff"}, `Always allow ` + "`" + `rm $'a\xff'` + "`" + ` in /w in this session`},
+		"a look-alike":           {"/w", []string{"\u0441url", "ж"}, `Always allow ` + "`" + `$'\u0441url' ж` + "`" + ` in /w in this session`},
+		"letters of a language":  {"/w", []string{"touch", "žluť"}, "Always allow `touch žluť` in /w in this session"},
+		"an odd directory":       {"/w/\u202ex\n", []string{"touch", "a"}, "Always allow `touch a` in /w/\\u202ex\\n in this session"},
+		"more than anyone reads": {"/w", []string{"touch", strings.Repeat("a ", 300)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := domain.Access{Tool: "shell", Class: domain.AccessRun, Scope: c.scope, Commands: []domain.SimpleCommand{
+				{Words: c.words, Class: domain.AccessRun, Exact: true},
+			}}
+			got := ""
+			for _, o := range permissions.Options(a, domain.Decide(domain.Policy{Level: domain.LevelSupervised}, nil, a)) {
+				if o.ID == "allow-always" {
+					got = o.Name
+				}
+			}
+			if got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // The names of always-options say exactly what they cover.
 func TestOptions_Names(t *testing.T) {
 	fetch := domain.Access{Tool: "web_fetch", Class: domain.AccessFetch, Network: true, Scope: "example.org"}
