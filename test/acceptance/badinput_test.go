@@ -296,7 +296,7 @@ func TestBadInput_MissingKey(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(w.config, "config.toml"), []byte("[agents.default]\nmodel = \"openai/gpt-x\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := launch(t, w, nil, nil)
+	p := launch(t, w, nil, []string{"OPENAI_API_KEY="})
 	p.initialize()
 	m := p.call("new", "session/new", `{"cwd":`+quoted(w.work)+`,"mcpServers":[]}`)
 	checkError(t, m, "-32000", "Authentication required", "has no API key", "OPENAI_API_KEY")

@@ -24,7 +24,8 @@ type scenario struct {
 	modes  []string
 	model  string
 	config string
-	warm   string // command line to run before, outside of the agent: it fills the caches of tool chains
+	unset  []string // canary variables that the agent does not get
+	warm   string   // command line to run before, outside of the agent: it fills the caches of tool chains
 	files  map[string][]byte
 	want   map[string][]byte
 	log    []string
@@ -56,6 +57,8 @@ func parseScenario(file string) (*scenario, error) {
 			}
 		case f.Name == "model":
 			s.model = text
+		case f.Name == "unset":
+			s.unset = strings.Fields(text)
 		case f.Name == "warm":
 			s.warm = text
 		case f.Name == "config":
@@ -109,8 +112,11 @@ func (s *scenario) prepare(t *testing.T) world {
 			t.Fatal(err)
 		}
 	}
+	if err := w.settleCanaries(); err != nil {
+		t.Fatal(err)
+	}
 	script := filepath.Join(w.config, "model.script")
-	if err := os.WriteFile(script, []byte(s.model), 0o644); err != nil {
+	if err := os.WriteFile(script, []byte(listening(w.fill(s.model))), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(w.config, "config.toml"), []byte(s.toml(script, w)), 0o600); err != nil {
@@ -119,10 +125,16 @@ func (s *scenario) prepare(t *testing.T) world {
 	return w
 }
 
-// toml is the configuration: the case's own, with the scripted provider and,
-// unless the case sets agents, one agent on it.
+// fill puts the directories into a text.
+func (w world) fill(text string) string {
+	return strings.NewReplacer("$WORK", w.work, "$DATA", w.data, "$CONFIG", w.config).Replace(text)
+}
+
+// toml is the configuration: the case's own, with the canaries, the scripted
+// provider and, unless the case sets agents, one agent on it.
 func (s *scenario) toml(script string, w world) string {
-	config := strings.NewReplacer("$WORK", w.work, "$DATA", w.data, "$CONFIG", w.config).Replace(s.config)
+	config := w.fill(s.config)
+	config += canaryTOML(w)
 	config += fmt.Sprintf("\n[providers.script]\ntype = \"scripted\"\nscript = %q\n", script)
 	if !strings.Contains(config, "[agents.") {
 		config += "[agents.default]\nmodel = \"script/test\"\n"

@@ -202,6 +202,7 @@ func checkCrash(t *testing.T, w world, id string, acknowledged bool) {
 		t.Errorf("temporary files are left: %v", left)
 	}
 	checkStore(t, filepath.Join(w.data, "sessions", "acp-sessions.db"))
+	checkLeaks(t, newLeaks(), w, "")
 }
 
 func checkStore(t *testing.T, path string) {

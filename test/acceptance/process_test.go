@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/adapters/jsonrpc"
+	"github.com/berth-dev/berth/adapters/jsonrpc/transcript"
 	"github.com/berth-dev/berth/bootstrap"
 )
 
@@ -34,12 +35,14 @@ type agentProcess struct {
 	status int           // how it ended; read after done
 	read   chan struct{} // closed when its output has ended
 	seen   []message     // that were passed over
+	kept   *leaks
+	world  world // where it runs; the zero value is not looked at
 }
 
 func newAgentProcess(t *testing.T) *agentProcess {
 	return &agentProcess{
 		t: t, stderr: &logBuffer{}, lines: make(chan message, 1<<16),
-		done: make(chan struct{}), read: make(chan struct{}),
+		done: make(chan struct{}), read: make(chan struct{}), kept: newLeaks(),
 	}
 }
 
@@ -49,11 +52,12 @@ func serveIn(t *testing.T, w world, mode string) *agentProcess {
 	if mode == "stdio" {
 		return launch(t, w, nil, []string{"BERTH_store__required=true"})
 	}
-	cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{ConfigDir: w.config, DataDir: w.data, Home: w.home, Flags: map[string]string{"store.required": "true"}})
+	cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{ConfigDir: w.config, DataDir: w.data, Home: w.home, Env: cleanEnv(w), Flags: map[string]string{"store.required": "true"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := newAgentProcess(t)
+	p.world = w
 	app, err := bootstrap.New(cfg, bootstrap.WithLog(p.stderr))
 	if err != nil {
 		t.Fatal(err)
@@ -81,13 +85,17 @@ func launch(t *testing.T, w world, args, env []string) *agentProcess {
 	t.Helper()
 	cmd := exec.Command(binary, append([]string{"acp", "--config-dir", w.config, "--data-dir", w.data}, args...)...)
 	cmd.Env = append(cleanEnv(w), env...)
-	return begin(t, cmd)
+	p := begin(t, cmd)
+	p.world = w
+	return p
 }
 
-// cleanEnv is the environment without anybody's keys and settings.
+// cleanEnv is the environment without anybody's keys and settings, save the
+// canaries.
 func cleanEnv(w world) []string {
 	return append(slices.DeleteFunc(os.Environ(), func(kv string) bool {
-		return strings.Contains(kv, "_API_KEY=") || strings.HasPrefix(kv, "BERTH_")
+		name, _, _ := strings.Cut(kv, "=")
+		return !isCanary(name) && (strings.HasSuffix(name, "_API_KEY") || strings.HasPrefix(name, "BERTH_"))
 	}), "HOME="+w.home)
 }
 
@@ -138,6 +146,7 @@ func (p *agentProcess) cleanUp() {
 	}
 	p.out.Close()
 	<-p.read
+	checkLeaks(p.t, p.kept, p.world, p.stderr.String())
 }
 
 // rest returns what was passed over and what came until the agent's end.
@@ -154,6 +163,7 @@ func (p *agentProcess) readAll() {
 	for r := bufio.NewReaderSize(p.out, 1<<16); ; {
 		line, err := r.ReadBytes('\n')
 		if len(line) > 0 {
+			p.kept.frame(transcript.Frame{Dir: transcript.ToClient, Data: line})
 			var m message
 			if jerr := json.Unmarshal(line, &m); jerr != nil || m.JSONRPC != "2.0" || line[len(line)-1] != '\n' {
 				p.t.Errorf("standard output carries what is no message: %.200q", line)

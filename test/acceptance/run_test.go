@@ -52,6 +52,10 @@ func testMain(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build the binary: %v\n%s", err, out)
 		return 1
 	}
+	if err := setCanaries(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return m.Run()
 }
 
@@ -107,12 +111,16 @@ type inproc struct {
 
 func runInproc(t *testing.T, s *scenario) {
 	w := s.prepare(t)
-	cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{ConfigDir: w.config, DataDir: w.data, Home: w.home, Flags: map[string]string{"log.level": "info"}})
+	for _, name := range s.unset {
+		t.Setenv(name, "")
+	}
+	kept, log := newLeaks(), &logBuffer{}
+	cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{ConfigDir: w.config, DataDir: w.data, Home: w.home, Env: cleanEnv(w), Flags: map[string]string{"log.level": "trace"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		r := &inproc{t: t, cfg: cfg, log: &logBuffer{}, mon: newMonitor(true), conns: map[string]chan error{}}
+		r := &inproc{t: t, cfg: cfg, log: log, mon: newMonitor(true), conns: map[string]chan error{}}
 		if cfg.Store.Driver != "memory" {
 			r.store = durable{memory.New(time.Now)}
 		}
@@ -120,7 +128,7 @@ func runInproc(t *testing.T, s *scenario) {
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
 		run, err := transcript.Play(ctx, s.script, transcript.Options{
-			Connect: r.connect, Monitor: r.mon.frame, Vars: map[string]string{"WORK": w.work, "DATA": w.data, "CONFIG": w.config},
+			Connect: r.connect, Monitor: watchers(r.mon.frame, kept.frame), Vars: map[string]string{"WORK": w.work, "DATA": w.data, "CONFIG": w.config},
 			After: func(ctx context.Context, d time.Duration) error { time.Sleep(d); return nil },
 			Settle: func(context.Context) error {
 				time.Sleep(2 * time.Second)
@@ -137,6 +145,12 @@ func runInproc(t *testing.T, s *scenario) {
 		s.checkLog(t, r.log.String())
 	})
 	s.checkFiles(t, w)
+	checkLeaks(t, kept, w, log.String())
+}
+
+// watchers makes one watcher of frames of two.
+func watchers(a, b func(transcript.Frame)) func(transcript.Frame) {
+	return func(f transcript.Frame) { a(f); b(f) }
 }
 
 // held is the sandbox of sessions in this process, where nothing can be one.
@@ -197,6 +211,7 @@ func (r *inproc) stop() {
 // stdio runs the binary.
 type stdio struct {
 	t    *testing.T
+	s    *scenario
 	w    world
 	mon  *monitor
 	log  *logBuffer
@@ -216,11 +231,12 @@ type process struct {
 func runStdio(t *testing.T, s *scenario) {
 	w := s.prepare(t)
 	s.warmUp(t, w)
-	r := &stdio{t: t, w: w, mon: newMonitor(false), log: &logBuffer{}, now: map[string]*process{}}
+	kept := newLeaks()
+	r := &stdio{t: t, s: s, w: w, mon: newMonitor(false), log: &logBuffer{}, now: map[string]*process{}}
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
 	run, err := transcript.Play(ctx, s.script, transcript.Options{
-		Connect: r.connect, Monitor: r.mon.frame, Vars: map[string]string{"WORK": w.work, "DATA": w.data, "CONFIG": w.config},
+		Connect: r.connect, Monitor: watchers(r.mon.frame, kept.frame), Vars: map[string]string{"WORK": w.work, "DATA": w.data, "CONFIG": w.config},
 		Kill: r.kill, Exit: r.exit, Update: *update,
 	})
 	for _, p := range r.ends {
@@ -238,6 +254,7 @@ func runStdio(t *testing.T, s *scenario) {
 	s.judge(t, run, err, r.mon, r.log.String())
 	s.checkLog(t, r.log.String())
 	s.checkFiles(t, w)
+	checkLeaks(t, kept, w, r.log.String())
 }
 
 // warmUp runs the case's warm command where the agent will run its own, with
@@ -255,11 +272,12 @@ func (s *scenario) warmUp(t *testing.T, w world) {
 }
 
 func (r *stdio) connect(_ context.Context, client string) (jsonrpc.Frames, error) {
-	cmd := exec.Command(binary, "acp", "--config-dir", r.w.config, "--data-dir", r.w.data, "--log-level", "info")
+	cmd := exec.Command(binary, "acp", "--config-dir", r.w.config, "--data-dir", r.w.data, "--log-level", "trace")
 	cmd.Dir = r.w.config
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool {
-		return strings.Contains(kv, "_API_KEY=") || strings.HasPrefix(kv, "BERTH_")
-	}), "HOME="+r.w.home, "BERTH_store__required=true") // a loaded machine may take longer than initialize waits
+	cmd.Env = append(slices.DeleteFunc(cleanEnv(r.w), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(r.s.unset, name)
+	}), "BERTH_store__required=true") // a loaded machine may take longer than initialize waits
 	cmd.Stderr = r.log
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

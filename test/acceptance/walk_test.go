@@ -83,7 +83,7 @@ func takeWalk(t *testing.T, seed uint64) {
 		lost: map[string]bool{}, asked: map[string]string{}, seen: map[string]*story{}, keyed: map[string]string{},
 	}
 	cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{
-		ConfigDir: w.world.config, DataDir: w.world.data, Home: w.world.config, Flags: map[string]string{"log.level": "info"},
+		ConfigDir: w.world.config, DataDir: w.world.data, Home: w.world.config, Env: cleanEnv(w.world), Flags: map[string]string{"log.level": "info"},
 	})
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
@@ -97,6 +97,11 @@ func takeWalk(t *testing.T, seed uint64) {
 		w.lookBack()
 		w.judge(s)
 	})
+	kept := newLeaks()
+	for _, f := range w.frames {
+		kept.frame(f)
+	}
+	checkLeaks(t, kept, w.world, w.run.log.String())
 }
 
 // randomConfig makes limits small enough to be met.
