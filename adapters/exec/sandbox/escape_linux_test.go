@@ -164,6 +164,31 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
+// TestEscapesAreReal runs escapes without a sandbox, where they must work:
+// else the test above would prove nothing.
+func TestEscapesAreReal(t *testing.T) {
+	real := []string{
+		"read outside", "write outside", "make a file outside", "climb out", "link to the outside", "hard link from outside", "forbidden directory",
+		"forbidden directory in the root", "chmod outside", "existing git configuration", "git configuration by rename", "editor settings",
+		"move the repository", "hook in a nested repository", "TCP", "TCP by bash", "container socket", "abstract socket",
+		"environment of the agent", "signal the agent", "processes of others",
+	}
+	for _, e := range escapes() {
+		if !slices.Contains(real, e.name) {
+			continue
+		}
+		t.Run(e.name, func(t *testing.T) {
+			w := newWorld(t, None)
+			env, _ := w.listeners()
+			spec := w.spec(e.line)
+			spec.Env = append(append(spec.Env, env...), fmt.Sprint("HOSTPID=", os.Getpid()), "REALHOME="+w.home)
+			if _, out := w.mustRun(spec); !strings.Contains(out, "OPEN!") {
+				t.Errorf("%s\ndid nothing even without a sandbox: %s", e.line, out)
+			}
+		})
+	}
+}
+
 // TestMadeAndUndone are protected names that did not exist: a command can make
 // them, and they are gone when it ends.
 func TestMadeAndUndone(t *testing.T) {
