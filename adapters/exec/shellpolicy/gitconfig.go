@@ -13,27 +13,44 @@ import (
 // maxSettings is how much of a file of settings is read.
 const maxSettings = 256 << 10
 
-// settings says what in the settings of the session's repository may make a
-// reading git start programs or look at other files; "" when nothing does. A
-// repository whose settings lie outside the roots is left to the sandbox,
-// which does not show it.
+// settings says what in the settings of the session's repository, or of a
+// submodule of it, may make a reading git start programs or look at other
+// files; "" when nothing does. A repository whose settings lie outside the
+// roots is left to the sandbox, which does not show it.
 func (w *walker) settings() string {
-	git := w.judge("", w.env.Cwd+"/.git")
+	seen := map[string]bool{}
+	return w.repository(w.env.Cwd, seen)
+}
+
+// repository is settings for the repository whose work tree is dir. seen are
+// the work trees looked at so far.
+func (w *walker) repository(dir string, seen map[string]bool) string {
+	sub := len(seen) > 0
+	if seen[dir] {
+		return ""
+	}
+	if seen[dir] = true; len(seen) > maxSubmodules {
+		return "the repository has too many submodules to look at"
+	}
+	git := w.judge("", dir+"/.git")
 	if !git.Exists || git.Where != domain.WhereInside {
 		return ""
 	}
-	places := []domain.Place{git}
 	if !git.Dir { // a worktree or submodule: the file says where the rest is
 		text, _ := readSome(git.Path)
 		link, found := strings.CutPrefix(strings.TrimSpace(text), "gitdir:")
 		if !found {
 			return ".git is no repository"
 		}
-		places = []domain.Place{w.judge(w.env.Cwd, strings.TrimSpace(link))}
-		if common, ok := readSome(places[0].Path + "/commondir"); ok && places[0].Where == domain.WhereInside {
-			places = append(places, w.judge(places[0].Path, strings.TrimSpace(common)))
+		if git = w.judge(dir, strings.TrimSpace(link)); git.Where != domain.WhereInside {
+			return ""
 		}
 	}
+	places := []domain.Place{git}
+	if common, ok := readSome(git.Path + "/commondir"); ok { // its settings lie there
+		places = append(places, w.judge(git.Path, strings.TrimSpace(common)))
+	}
+	sha256 := false
 	for _, p := range places {
 		if p.Where != domain.WhereInside {
 			continue
@@ -43,12 +60,13 @@ func (w *walker) settings() string {
 			if !ok {
 				continue
 			}
-			if key := activeSetting(text); key != "" {
+			if key := activeSetting(text, sub); key != "" {
 				return "the settings of the repository have " + Escape(cut(key, 80))
 			}
+			sha256 = sha256 || strings.Contains(strings.ToLower(text), "sha256")
 		}
 	}
-	return ""
+	return w.submodules(dir, git.Path+"/index", sha256, seen)
 }
 
 // readSome reads a file that is not too large; a larger one comes without its
@@ -71,8 +89,9 @@ func readSome(name string) (text string, ok bool) {
 }
 
 // activeSetting returns the first setting that is not known to be harmless for
-// a git that reads in the environment of GitEnv.
-func activeSetting(text string) string {
+// a git that reads in the environment of GitEnv. The repository of a submodule
+// may say where its work tree is: git says so itself.
+func activeSetting(text string, submodule bool) string {
 	section := ""
 	for _, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
@@ -90,7 +109,7 @@ func activeSetting(text string) string {
 		}
 		key, _, _ := strings.Cut(line, "=")
 		key = strings.ToLower(strings.TrimSpace(key))
-		if !harmlessSetting(section, key) {
+		if !harmlessSetting(section, key) && !(submodule && section == "core" && key == "worktree") {
 			return section + "." + key
 		}
 	}
