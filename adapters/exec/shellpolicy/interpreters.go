@@ -59,6 +59,11 @@ func (c *call) interpreter(name string) {
 		c.awk()
 		return
 	}
+	if len(c.words) == 2 && slices.Contains([]string{"--version", "-V", "-version"}, c.words[1].text) {
+		c.fixed = false
+		c.raise(run, "asks "+name+" for its version")
+		return
+	}
 	script := 0
 	for i, d := range c.words[1:] {
 		if !d.plain() {
