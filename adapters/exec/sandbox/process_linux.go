@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -25,15 +26,16 @@ const (
 
 // state is what the host keeps of a command.
 type state struct {
-	box    *Sandbox
-	by     backend
-	spec   Spec
-	plan   *plan
-	host   *os.File // our end of the socket to the helper
-	child  []*os.File
-	slot   *os.File // lock on the caches of this command
-	remove string   // a directory of this command alone
-	done   bool
+	box     *Sandbox
+	by      backend
+	spec    Spec
+	plan    *plan
+	host    *os.File // our end of the socket to the helper
+	child   []*os.File
+	slot    *os.File   // lock on the caches of this command
+	remove  string     // a directory of this command alone
+	closing sync.Mutex // guards done and the closing of host
+	done    bool
 }
 
 // prepare makes the process of a checked spec.
@@ -257,6 +259,11 @@ func (p *Process) Kill() error {
 	}
 	// Without a namespace the helper has to do it; the end of our side of the
 	// socket makes it.
+	p.closing.Lock()
+	defer p.closing.Unlock()
+	if p.done {
+		return nil // Wait has seen its end
+	}
 	return unix.Shutdown(int(p.host.Fd()), unix.SHUT_WR)
 }
 
@@ -275,6 +282,8 @@ func (p *Process) undo() ([]string, string) {
 // Close ends the command if it still runs and lets go of everything. Wait
 // closes too; closing again does nothing.
 func (p *Process) Close() {
+	p.closing.Lock()
+	defer p.closing.Unlock()
 	if p.done {
 		return
 	}
