@@ -11,6 +11,7 @@ import (
 
 const (
 	maxTitle   = 200      // characters
+	maxReason  = 300      // characters
 	maxPreview = 16 << 10 // bytes of the command that are shown
 	manyBlanks = 8        // blanks in a row that are told by their number
 )
@@ -87,7 +88,7 @@ func oddWords(commands []domain.SimpleCommand) []string {
 }
 
 // preview is what the person is shown before the command runs: all of it,
-// why it is asked, where it runs and what holds it.
+// where it runs and what holds it. Why it is asked comes with the question.
 func (c *prepared) preview(posture domain.Posture) []domain.CallContent {
 	whole := cutAt(c.request.line, maxPreview)
 	shown := visible(whole, true)
@@ -105,9 +106,6 @@ func (c *prepared) preview(posture domain.Posture) []domain.CallContent {
 		if text != "" {
 			fmt.Fprintf(&b, "\n%s: %s\n", what, visible(text, false))
 		}
-	}
-	if c.access.Class != domain.AccessRead {
-		line("Why it asks", c.access.Reason)
 	}
 	line("Said to be for", oneLine(cutAt(c.request.description, 200)))
 	for _, w := range odd {
@@ -133,7 +131,7 @@ func (c *prepared) held(p domain.Posture) string {
 			words = "writes nothing"
 		}
 		if c.access.Network {
-			words += ", with the network"
+			words += ", with the network and the services of this machine"
 		} else {
 			words += ", no network"
 		}

@@ -130,6 +130,7 @@ func (c *prepared) decide(posture domain.Posture) {
 			a.Unconfined = "none works here"
 		}
 	}
+	a.Reason = cutRunes(oneLine(a.Reason), maxReason) // it quotes the command
 	c.access = a
 	c.readOnly = a.Class == domain.AccessRead
 	c.confined = posture.Confined()

@@ -164,7 +164,7 @@ func TestTitle(t *testing.T) {
 
 func TestPreview(t *testing.T) {
 	r := newRig(t)
-	r.analysis.Access.Reason = "may delete things"
+	r.analysis.Access.Reason = "may delete\n\u202ethings"
 	r.posture = domain.Posture{Word: domain.PosturePartial, Backend: "landlock", Lacks: []string{"chmod outside"}}
 	r.open()
 	line := "ls" + strings.Repeat(" ", 4000) + "; cat <<'```'\n```\n\u202e"
@@ -172,16 +172,23 @@ func TestPreview(t *testing.T) {
 	defer func() { _ = p.Close() }()
 	got := text(t, p.Plan().Content)
 	for _, s := range []string{
-		"````sh\nls" + strings.Repeat(" ", 4000) + "; cat <<'```'\n```\n\\u202e\n````", "Why it asks: may delete things; it stays in the background",
+		"````sh\nls" + strings.Repeat(" ", 4000) + "; cat <<'```'\n```\n\\u202e\n````",
 		"Said to be for: see\\nwhat is there", "Directory: " + r.at("ws/sub"), "landlock", "no network", "chmod outside", "Background: it goes on after the answer, for up to 1m30s",
 	} {
 		if !strings.Contains(got, s) {
 			t.Errorf("%q is not in %q", s, got)
 		}
 	}
+	if reason := p.Plan().Access.Reason; !strings.HasPrefix(reason, `may delete\n\u202ethings; it stays in the background`) || strings.Contains(got, "may delete") {
+		t.Errorf("the reason %q, in %q", reason, got)
+	}
+	r.analysis.Access.Reason = strings.Repeat("because ", 1000)
 	long := strings.Repeat("echo 漢;\n", 4000)
 	q := r.prepare("shell", args{"command": long})
 	defer func() { _ = q.Close() }()
+	if n := utf8.RuneCountInString(q.Plan().Access.Reason); n > maxReason {
+		t.Errorf("a reason of %d characters", n)
+	}
 	got = text(t, q.Plan().Content)
 	if len(got) > maxPreview+1024 || !strings.Contains(got, "of 40000 bytes") || !utf8.ValidString(got) {
 		t.Errorf("%d bytes: %q", len(got), lastBytes(got, 300))
