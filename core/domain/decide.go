@@ -154,7 +154,7 @@ func refused(p Policy, a Access) string {
 	case a.Class == AccessNone:
 		return ""
 	case a.Outside && p.Level != LevelFull:
-		return "the path lies outside the session's directories"
+		return "a path lies outside the session's directories; keep to them, or tell the user what is needed from elsewhere"
 	case p.Level == LevelReadOnly && a.Class != AccessRead && !(a.Class == AccessFetch && p.Network == NetworkAllow):
 		return "the agent's profile is read-only"
 	case a.Network && p.Network == NetworkDeny:
@@ -162,7 +162,7 @@ func refused(p Policy, a Access) string {
 	case p.Level != LevelFull:
 		return ""
 	case a.Protected && a.Class != AccessRead:
-		return "this file can start programs or loosen rules, and nobody is asked at level full"
+		return "this file can start programs or loosen rules, and nobody is asked at level full; leave it, and tell the user what to change in it"
 	case a.Unconfined != "":
 		return "nothing confines commands here (" + a.Unconfined + "), and nobody is asked at level full"
 	case maybe(p.Deny, a) || maybe(p.AlwaysAsk, a):
