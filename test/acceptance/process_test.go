@@ -246,12 +246,20 @@ func (p *agentProcess) initialize() (keeps bool) {
 func (p *agentProcess) newSession(w world) string {
 	p.t.Helper()
 	m := p.call("new", "session/new", `{"cwd":`+quoted(w.work)+`,"mcpServers":[]}`)
+	id := sessionOf(m)
+	if id == "" {
+		p.t.Fatalf("session/new: %s", m.Error)
+	}
+	return id
+}
+
+// sessionOf is the session that a response to session/new tells of; "" when
+// it is an error.
+func sessionOf(m message) string {
 	var res struct {
 		SessionID string `json:"sessionId"`
 	}
-	if err := json.Unmarshal(m.Result, &res); err != nil || res.SessionID == "" {
-		p.t.Fatalf("session/new: %s", m.Error)
-	}
+	_ = json.Unmarshal(m.Result, &res)
 	return res.SessionID
 }
 

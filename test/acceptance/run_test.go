@@ -33,16 +33,27 @@ var update = flag.Bool("update", false, "rewrite the agent's lines of the script
 // binary is the built command, made once by TestMain.
 var binary string
 
+// binaryVariable names a variable that holds the path of a command that was
+// built before.
+const binaryVariable = "BERTH_TEST_BINARY"
+
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
 	flag.Parse()
+	if binary = os.Getenv(binaryVariable); binary != "" {
+		return runAll(m)
+	}
 	dir, err := os.MkdirTemp("", "berth-acceptance-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { // other users run it, too
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	binary = filepath.Join(dir, "berth")
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
@@ -52,6 +63,10 @@ func testMain(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build the binary: %v\n%s", err, out)
 		return 1
 	}
+	return runAll(m)
+}
+
+func runAll(m *testing.M) int {
 	if err := setCanaries(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
