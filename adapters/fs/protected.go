@@ -22,12 +22,14 @@ var protectedDirs = []string{
 	".opencode", ".berth", ".husky", ".vim", ".emacs.d", ".oh-my-zsh",
 }
 
-// protectedPaths are such directories and files that go by more than one
-// name: what a desktop, a service manager or another version control starts by
+// protectedPaths and protectedFilePaths are such directories and files that go
+// by more than one name: what a desktop, a service manager or another version control starts by
 // itself. A session may have the home directory as its root.
 var protectedPaths = []string{
-	".local/share/systemd", ".local/share/dbus-1", ".local/share/applications", "library/launchagents", "library/launchdaemons", ".hg/hgrc",
+	".local/share/systemd", ".local/share/dbus-1", ".local/share/applications", "library/launchagents", "library/launchdaemons",
 }
+
+var protectedFilePaths = []string{".hg/hgrc"}
 
 // protectedFiles do so by themselves, at any depth.
 var protectedFiles = []string{
@@ -52,7 +54,7 @@ var askedDirs = []string{".github/workflows"}
 // ProtectedLists are the names whose files start programs or loosen rules. A
 // sandbox keeps them from being written, also before they exist.
 type ProtectedLists struct {
-	Files    []string // names of files or links, at any depth; a directory named .git is not meant
+	Files    []string // names of files or links, or ends of their paths, at any depth; a directory named .git is not meant
 	Dirs     []string // names of directories, or ends of their paths, with slashes, at any depth, with everything in them
 	GitDirs  []string // names of directories, at any depth below one named .git
 	GitFiles []string // ends of paths, with slashes, at any depth below a directory named .git
@@ -64,7 +66,7 @@ type ProtectedLists struct {
 // some file system drops are left out.
 func ProtectedNames() ProtectedLists {
 	return ProtectedLists{
-		Files: slices.Clone(protectedFiles), Dirs: slices.Concat(protectedDirs, protectedPaths),
+		Files: slices.Concat(protectedFiles, protectedFilePaths), Dirs: slices.Concat(protectedDirs, protectedPaths),
 		GitDirs: slices.Clone(gitDirs), GitFiles: slices.Clone(gitFiles), AskDirs: slices.Clone(askedDirs),
 	}
 }
@@ -102,7 +104,7 @@ func protectionOf(root string, names []string) protection {
 			return protected
 		}
 		in := func(path string) bool { return hasNames(all[i:], path) }
-		if slices.ContainsFunc(protectedPaths, in) {
+		if slices.ContainsFunc(protectedPaths, in) || slices.ContainsFunc(protectedFilePaths, in) {
 			return protected
 		}
 		if slices.ContainsFunc(askedDirs, in) {

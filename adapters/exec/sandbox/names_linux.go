@@ -11,7 +11,9 @@ import (
 type names struct {
 	fold  func(string) string
 	rules map[string][][]string // last name -> the names above it, nearest last
+	plain []string              // those last names of files that do not begin with a dot
 	index index
+	limit int // scanLimit
 	// settled is how long ago a directory must have been changed, when it is
 	// read, for its time of change to tell the next change from this one. Some
 	// file systems count in twos of seconds.
@@ -19,7 +21,7 @@ type names struct {
 }
 
 func namesOf(cfg *Config) *names {
-	n := &names{fold: cfg.Fold, rules: map[string][][]string{}, settled: 3 * time.Second}
+	n := &names{fold: cfg.Fold, rules: map[string][][]string{}, limit: scanLimit, settled: 3 * time.Second}
 	if n.fold == nil {
 		n.fold = strings.ToLower
 	}
@@ -30,6 +32,9 @@ func namesOf(cfg *Config) *names {
 		}
 		last := len(parts) - 1
 		n.rules[parts[last]] = append(n.rules[parts[last]], parts[:last])
+		if parts[last][0] != '.' && !strings.HasSuffix(rule, "/") {
+			n.plain = append(n.plain, parts[last])
+		}
 	}
 	return n
 }

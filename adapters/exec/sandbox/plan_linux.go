@@ -182,9 +182,13 @@ func (s *Sandbox) guard(p *plan, spec *Spec) error {
 		if _, dir, _ := exists(root); !dir {
 			continue
 		}
-		found, err := n.scanRoot(root, spec.AllowProtected)
+		found, err := n.scanRoot(root, spec.AllowProtected, n.limit)
 		if err != nil {
 			return domain.Errorf(domain.Denied, "%s cannot be opened for a command: %v", root, err)
+		}
+		if !found.whole {
+			return domain.Errorf(domain.Denied, "%s cannot be opened for a command that writes: it holds more than %d directories, too many to find what is protected in them; "+
+				"delete directories that are not needed, or use a smaller working directory", root, n.limit)
 		}
 		p.before = append(p.before, rooted{root, found})
 		for _, g := range found.found {

@@ -3,15 +3,22 @@ package sandbox
 import (
 	"encoding/binary"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// scanLimit bounds the directories of a root that are looked through for
-// protected names, nearest to the root first.
-const scanLimit = 50_000
+const (
+	// scanLimit bounds the directories of a root that are looked through for
+	// protected names before a command, and remembered. A root that holds more
+	// is not opened: what is not found could be changed.
+	scanLimit = 200_000
+	// afterwards is how many times as many are looked through after it: it
+	// may have made them to hide something.
+	afterwards = 5
+)
 
 // guarded is a protected name that exists.
 type guarded struct {
@@ -74,9 +81,10 @@ func still(rootFD int, p place, known map[string]listing) (listing, bool) {
 	return l, l.id == identity{uint64(st.Dev), st.Ino} && l.changed == st.Ctim
 }
 
-// scanRoot looks through root for protected names. What was approved, and all
-// below it, is left out.
-func (n *names) scanRoot(root string, approved []string) (scan, error) {
+// scanRoot looks through at most limit directories of root for protected
+// names, nearest to the root first. What was approved, and all below it, is
+// left out.
+func (n *names) scanRoot(root string, approved []string, limit int) (scan, error) {
 	known := n.index.of(root)
 	if len(approved) > 0 {
 		known = nil
@@ -91,7 +99,7 @@ func (n *names) scanRoot(root string, approved []string) (scan, error) {
 	next := []place{{}}
 	buf := make([]byte, 32<<10)
 	for count := 0; len(next) > 0; count++ {
-		if count == scanLimit {
+		if count == limit {
 			s.whole = false
 			break
 		}
@@ -103,11 +111,13 @@ func (n *names) scanRoot(root string, approved []string) (scan, error) {
 				continue // it went away, or cannot be read; then a command cannot read it either
 			}
 		}
-		seen[p.rel] = l
+		if len(seen) <= n.limit {
+			seen[p.rel] = l
+		}
 		s.found = append(s.found, l.found...)
 		next = append(next, l.next...)
 	}
-	if len(approved) == 0 {
+	if len(approved) == 0 && len(seen) <= n.limit {
 		n.index.set(root, seen)
 	}
 	return s, nil
@@ -137,7 +147,7 @@ func (n *names) look(rootFD int, root string, p place, approved []string, buf []
 	err = entries(fd, buf, func(name string, kind byte) {
 		// Most files are of no interest, and folding a name costs.
 		isDir := kind == unix.DT_DIR || kind == unix.DT_UNKNOWN
-		if !isDir && !p.git && !p.split && !odd(name) {
+		if !isDir && !p.git && !p.split && !odd(name) && !n.isPlain(name) {
 			return
 		}
 		full := path.Join(root, p.rel, name)
@@ -172,7 +182,13 @@ func (n *names) look(rootFD int, root string, p place, approved []string, buf []
 	return l, err
 }
 
-// odd reports whether a name can be a protected one: those begin with a dot,
+// isPlain reports whether a name is that of a protected file which does not
+// begin with a dot.
+func (n *names) isPlain(name string) bool {
+	return slices.ContainsFunc(n.plain, func(p string) bool { return strings.EqualFold(p, name) })
+}
+
+// odd reports whether a name can be a protected one: most begin with a dot,
 // or look as if they did to some file system.
 func odd(name string) bool {
 	if name[0] == '.' || strings.Contains(name, "~") {

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/berth-dev/berth/core/domain"
 )
 
 // found lists what a scan found, below root.
 func (n *names) mustFind(t *testing.T, root string) []string {
 	t.Helper()
-	s, err := n.scanRoot(root, nil)
+	s, err := n.scanRoot(root, nil, scanLimit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,5 +108,42 @@ func TestScanFollowsNoLinks(t *testing.T) {
 	n := namesOf(&Config{Protected: protectedNames()})
 	if got := n.mustFind(t, root); len(got) > 0 {
 		t.Errorf("found %v through links", got)
+	}
+}
+
+// TestScanLimit: what lies beyond the directories that are looked through is
+// not left open.
+func TestScanLimit(t *testing.T) {
+	root := t.TempDir()
+	for i := range 20 {
+		if err := os.MkdirAll(filepath.Join(root, "d"+string(rune('a'+i)), "e"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &Sandbox{system: system{names: namesOf(&Config{Protected: []string{".envrc", ".husky/", "hook.yml"}})}}
+	s.system.names.limit = 41
+	p := &plan{write: []string{root}}
+	if err := s.guard(p, &Spec{}); err != nil {
+		t.Fatal(err)
+	}
+	// A command makes more than is looked through before one, and in it what
+	// is protected.
+	deep := filepath.Join(root, "da", "e", "f", "g")
+	if err := os.MkdirAll(deep, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".envrc", "HOOK.yml", "hook.yml.md"} {
+		if err := os.WriteFile(filepath.Join(deep, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	u := &undoing{names: s.system.names}
+	u.root(p.before[0], nil)
+	slices.Sort(u.undone)
+	if want := []string{filepath.Join(deep, ".envrc"), filepath.Join(deep, "HOOK.yml")}; !slices.Equal(u.undone, want) {
+		t.Errorf("undone %q, want %q", u.undone, want)
+	}
+	if err := s.guard(&plan{write: []string{root}}, &Spec{}); !domain.HasCode(err, domain.Denied) {
+		t.Errorf("a root with too many directories: %v", err)
 	}
 }

@@ -24,7 +24,7 @@ type undoing struct {
 // exist now and did not before, by identity, so that what was only moved
 // stays.
 func (u *undoing) root(before rooted, approved []string) {
-	after, err := u.scanRoot(before.root, approved)
+	after, err := u.scanRoot(before.root, approved, u.limit*afterwards)
 	if err != nil {
 		return
 	}
