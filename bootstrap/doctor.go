@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-dev/berth/adapters/exec/sandbox"
 	"github.com/berth-dev/berth/core/domain"
 )
 
@@ -126,13 +127,13 @@ func (a *App) diagnoseSandbox(ctx context.Context) []Finding {
 	}
 	var found []Finding
 	for _, profile := range slices.Sorted(maps.Keys(byProfile)) {
-		found = append(found, sandboxFinding(profile, a.cfg.Profiles[profile].Level, a.p.Sandbox.Posture(ctx, byProfile[profile])))
+		found = append(found, sandboxFinding(profile, a.cfg.Profiles[profile], a.p.Sandbox.Posture(ctx, byProfile[profile])))
 	}
 	return found
 }
 
-func sandboxFinding(profile string, level domain.Level, p domain.Posture) Finding {
-	f := Finding{Name: "sandbox of profile " + profile, State: FindingWarn, Detail: string(p.Word)}
+func sandboxFinding(name string, profile ProfileConfig, p domain.Posture) Finding {
+	f := Finding{Name: "sandbox of profile " + name, State: FindingWarn, Detail: string(p.Word)}
 	if p.Backend != "" {
 		f.Detail += ", by " + p.Backend
 	}
@@ -144,9 +145,13 @@ func sandboxFinding(profile string, level domain.Level, p domain.Posture) Findin
 	case domain.PostureStrong:
 		f.State = FindingOK
 	case domain.PostureNone:
-		f.Detail += "; every command is asked about"
-		if level == domain.LevelFull {
+		switch {
+		case profile.Level == domain.LevelFull:
 			f.State, f.Detail = FindingFail, "none, and the profile asks nobody: its sessions are refused"
+		case profile.Sandbox != "" && profile.Sandbox != sandbox.Auto:
+			f.State, f.Detail = FindingFail, "none: the sandbox that the profile asks for does not work here, and no command is run"
+		default:
+			f.Detail += "; every command is asked about"
 		}
 	case domain.PosturePartial, domain.PostureOff:
 	}

@@ -74,19 +74,20 @@ func TestDiagnose(t *testing.T) {
 func TestSandboxFinding(t *testing.T) {
 	none := domain.Posture{Word: domain.PostureNone, Reason: "switch on user namespaces"}
 	for name, c := range map[string]struct {
-		level   domain.Level
+		profile ProfileConfig
 		posture domain.Posture
 		want    Finding
 	}{
-		"strong":             {"", domain.Posture{Word: domain.PostureStrong, Backend: "namespaces"}, Finding{State: FindingOK, Detail: "strong, by namespaces"}},
-		"partial":            {"", domain.Posture{Word: domain.PosturePartial, Backend: "landlock", Lacks: []string{"chmod", "UDP"}, Reason: "r"}, Finding{State: FindingWarn, Detail: "partial, by landlock; open: chmod, UDP", Mend: "r"}},
-		"none":               {domain.LevelSupervised, none, Finding{State: FindingWarn, Detail: "none; every command is asked about", Mend: none.Reason}},
-		"none at level full": {domain.LevelFull, none, Finding{State: FindingFail, Detail: "none, and the profile asks nobody: its sessions are refused", Mend: none.Reason}},
-		"off":                {domain.LevelFull, domain.Posture{Word: domain.PostureOff, Reason: "as configured"}, Finding{State: FindingWarn, Detail: "off", Mend: "as configured"}},
+		"strong":             {ProfileConfig{}, domain.Posture{Word: domain.PostureStrong, Backend: "namespaces"}, Finding{State: FindingOK, Detail: "strong, by namespaces"}},
+		"partial":            {ProfileConfig{}, domain.Posture{Word: domain.PosturePartial, Backend: "landlock", Lacks: []string{"chmod", "UDP"}, Reason: "r"}, Finding{State: FindingWarn, Detail: "partial, by landlock; open: chmod, UDP", Mend: "r"}},
+		"none":               {ProfileConfig{Level: domain.LevelSupervised, Sandbox: "auto"}, none, Finding{State: FindingWarn, Detail: "none; every command is asked about", Mend: none.Reason}},
+		"none at level full": {ProfileConfig{Level: domain.LevelFull}, none, Finding{State: FindingFail, Detail: "none, and the profile asks nobody: its sessions are refused", Mend: none.Reason}},
+		"none of that name":  {ProfileConfig{Level: domain.LevelSupervised, Sandbox: "bubblewrap"}, none, Finding{State: FindingFail, Detail: "none: the sandbox that the profile asks for does not work here, and no command is run", Mend: none.Reason}},
+		"off":                {ProfileConfig{Level: domain.LevelFull}, domain.Posture{Word: domain.PostureOff, Reason: "as configured"}, Finding{State: FindingWarn, Detail: "off", Mend: "as configured"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.want.Name = "sandbox of profile p"
-			if got := sandboxFinding("p", c.level, c.posture); got != c.want {
+			if got := sandboxFinding("p", c.profile, c.posture); got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
 		})
