@@ -37,7 +37,10 @@ var binary string
 // built before.
 const binaryVariable = "BERTH_TEST_BINARY"
 
-func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+func TestMain(m *testing.M) {
+	becomeStage()
+	os.Exit(testMain(m))
+}
 
 func testMain(m *testing.M) int {
 	flag.Parse()
