@@ -29,6 +29,10 @@ func designs() []design {
 			"the race detector allocates by itself; these run once more without it",
 		},
 		{
+			regexp.MustCompile(`/adapters/exec/sandbox\.Test(AsUser|GoBuild|Work|Leftovers|Limits|MemoryLimit|Escapes|HostKilled|MadeAndUndone|Git|ExitCodesAndSignals)$`),
+			"the race detector makes the many processes they start slow and large; they run once more without it",
+		},
+		{
 			regexp.MustCompile(`/bootstrap/internal/config\.TestLoad_Obstacles/not_readable$`),
 			"nothing is unreadable to root",
 		},

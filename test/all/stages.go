@@ -78,27 +78,47 @@ func (r *runner) testStage(ctx context.Context) ([]skip, error) {
 		err = errors.New("go test ran no test")
 	}
 	if slices.Contains(args, "-race") {
-		err = errors.Join(err, r.allocations(ctx))
+		err = errors.Join(err, r.plain(ctx))
 	}
 	return skipped, err
 }
 
-// allocations runs the tests that count allocations without the race
-// detector, which makes some of its own.
-func (r *runner) allocations(ctx context.Context) error {
+// plain runs the tests that cannot do with the race detector: those that count
+// allocations, for it makes some of its own, and those that say so by calling
+// withoutRace.
+func (r *runner) plain(ctx context.Context) error {
 	found, err := functions(os.DirFS(r.root), func(fn *ast.FuncDecl) bool {
-		return strings.HasPrefix(fn.Name.Name, "Test") && strings.HasSuffix(fn.Name.Name, "_Allocations")
+		return strings.HasPrefix(fn.Name.Name, "Test") && (strings.HasSuffix(fn.Name.Name, "_Allocations") || callsWithoutRace(fn))
 	})
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	args := []string{"test", "-run", "^Test.*_Allocations$"}
+	var names, packages []string
 	for _, f := range found {
-		if !slices.Contains(args, f.pkg) {
-			args = append(args, f.pkg)
+		names = append(names, f.name)
+		if !slices.Contains(packages, f.pkg) {
+			packages = append(packages, f.pkg)
 		}
 	}
-	return r.exec(r.command(ctx, "go", args...))
+	return r.exec(r.command(ctx, "go", append([]string{"test", "-run", "^(" + strings.Join(names, "|") + ")$"}, packages...)...))
+}
+
+// callsWithoutRace reports whether a test begins by saying that it cannot do
+// with the race detector.
+func callsWithoutRace(fn *ast.FuncDecl) bool {
+	if fn.Body == nil || len(fn.Body.List) == 0 {
+		return false
+	}
+	stmt, ok := fn.Body.List[0].(*ast.ExprStmt)
+	if !ok {
+		return false
+	}
+	call, ok := stmt.X.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	name, ok := call.Fun.(*ast.Ident)
+	return ok && name.Name == "withoutRace"
 }
 
 // interopStage drives the built binary with other people's clients.

@@ -127,6 +127,7 @@ func escapes() []escape {
 }
 
 func TestEscapes(t *testing.T) {
+	withoutRace(t)
 	for _, mode := range []string{Namespaces, Bubblewrap, Landlock} {
 		t.Run(mode, func(t *testing.T) {
 			w := newWorld(t, mode).needs()
@@ -192,6 +193,7 @@ func TestEscapesAreReal(t *testing.T) {
 // TestMadeAndUndone are protected names that did not exist: a command can make
 // them, and they are gone when it ends.
 func TestMadeAndUndone(t *testing.T) {
+	withoutRace(t)
 	tests := []struct {
 		name, line string
 		gone       []string // paths in the root that must not exist afterwards

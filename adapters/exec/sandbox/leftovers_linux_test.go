@@ -116,6 +116,7 @@ func gone(t *testing.T, tag string) {
 }
 
 func TestLeftovers(t *testing.T) {
+	withoutRace(t)
 	lines := stayers()
 	if len(lines) < 50 {
 		t.Fatalf("only %d programs", len(lines))
@@ -170,6 +171,7 @@ func running(t *testing.T, tag string) {
 
 // TestHostKilled is the end of the host by SIGKILL while commands run.
 func TestHostKilled(t *testing.T) {
+	withoutRace(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -214,6 +216,65 @@ func TestHostKilled(t *testing.T) {
 					cmd.Wait()
 					gone(t, tag)
 				})
+			}
+		})
+	}
+}
+
+// TestHostKilledTakesBack: what a command made of protected names does not
+// stay because the host was killed, and nothing is lost.
+func TestHostKilledTakesBack(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range modes() {
+		if mode == None || mode == Bubblewrap { // bubblewrap ends the helper with the host
+			continue
+		}
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(t, mode)
+			w.needs()
+			at := func(name string) string { return filepath.Join(w.root, name) }
+			if err := os.MkdirAll(at("had/.git"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(at(".envrc"), []byte("mine"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			line := "mkdir -p had/.git/hooks new/.git/hooks sub; echo evil > had/.git/hooks/pre-commit; echo evil > new/.git/hooks/pre-commit; " +
+				"echo evil > sub/.envrc; echo good > sub/file; echo ready; while :; do echo more > sub/.envrc; done"
+			cmd := exec.Command(self, "act", "host", mode, w.root, line)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(out)
+			for lines.Scan() && lines.Text() != "ready" {
+			}
+			cmd.Process.Kill()
+			cmd.Wait()
+			deadline := time.Now().Add(20 * time.Second)
+			for _, name := range []string{"had/.git/hooks/pre-commit", "new/.git/hooks/pre-commit", "sub/.envrc"} {
+				for _, err := os.Lstat(at(name)); err == nil; _, err = os.Lstat(at(name)) {
+					if time.Now().After(deadline) {
+						t.Fatalf("%s is still there", name)
+					}
+					time.Sleep(5 * time.Millisecond)
+				}
+				dir, file := filepath.Split(at(name))
+				if _, err := os.Lstat(dir + "undone-0-" + file); err != nil {
+					t.Errorf("%s is lost: %v", name, err)
+				}
+			}
+			for name, want := range map[string]string{".envrc": "mine", "sub/file": "good\n"} {
+				if raw, err := os.ReadFile(at(name)); string(raw) != want {
+					t.Errorf("%s: %q, %v", name, raw, err)
+				}
 			}
 		})
 	}

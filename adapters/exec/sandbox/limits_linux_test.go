@@ -12,12 +12,10 @@ import (
 	"time"
 )
 
-// TestMemoryLimit_Allocations: what a command may allocate. The race detector
-// needs more than any such limit for itself.
-func TestMemoryLimit_Allocations(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector needs more memory than the limit")
-	}
+// TestMemoryLimit: what a command may allocate. The race detector needs more
+// than any such limit for itself.
+func TestMemoryLimit(t *testing.T) {
+	withoutRace(t)
 	for _, mode := range modes() {
 		t.Run(mode, func(t *testing.T) {
 			w := newWorld(t, mode)
@@ -47,6 +45,7 @@ func TestMemoryLimit_Allocations(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
+	withoutRace(t)
 	for _, mode := range modes() {
 		t.Run(mode, func(t *testing.T) {
 			w := newWorld(t, mode)

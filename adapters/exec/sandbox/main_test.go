@@ -17,3 +17,12 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// withoutRace skips a test that starts many processes: the race detector makes
+// each of them slow and large. "go run ./test/all" runs it once more without.
+func withoutRace(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("it starts many processes; it runs once more without the race detector")
+	}
+}

@@ -148,6 +148,7 @@ func TestUserNamespacesOff(t *testing.T) {
 
 // TestAsUser runs the other tests as somebody without rights.
 func TestAsUser(t *testing.T) {
+	withoutRace(t)
 	if os.Getuid() != 0 {
 		t.Skip("this test becomes an ordinary user, which needs root; the others just ran as one")
 	}

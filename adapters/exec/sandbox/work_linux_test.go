@@ -16,6 +16,7 @@ import (
 func modes() []string { return []string{Namespaces, Bubblewrap, Landlock, None} }
 
 func TestWork(t *testing.T) {
+	withoutRace(t)
 	tests := []struct {
 		name, line string
 		want       string // in the output
@@ -76,6 +77,7 @@ func TestWork(t *testing.T) {
 }
 
 func TestExitCodesAndSignals(t *testing.T) {
+	withoutRace(t)
 	for _, mode := range modes() {
 		t.Run(mode, func(t *testing.T) {
 			w := newWorld(t, mode)
@@ -260,6 +262,7 @@ func TestPlantedInHome(t *testing.T) {
 }
 
 func TestGit(t *testing.T) {
+	withoutRace(t)
 	git := tool(t, "git")
 	for _, mode := range modes() {
 		t.Run(mode, func(t *testing.T) {
@@ -314,6 +317,7 @@ func TestGit(t *testing.T) {
 }
 
 func TestGoBuild(t *testing.T) {
+	withoutRace(t)
 	if testing.Short() {
 		t.Skip("builds a program")
 	}
