@@ -173,7 +173,7 @@ func dial(network, address string) error {
 
 // host is a host that starts a command, says so, and waits to be killed.
 func host(args []string) error {
-	s := New(Config{Mode: args[0]})
+	s := New(Config{Mode: args[0], Protected: []string{".envrc"}})
 	s.breaks.bwrap = os.Getenv("BERTH_TEST_BWRAP")
 	p, err := s.Command(Spec{
 		Argv: []string{"/bin/bash", "-c", args[2]}, Dir: args[1], Writable: []string{args[1]}, Env: []string{"PATH=/usr/bin:/bin"},

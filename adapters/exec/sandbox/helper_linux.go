@@ -171,6 +171,7 @@ func (h *helper) watch() {
 		if !h.order.Namespaces {
 			endDescendants()
 		}
+		h.takeBack()
 		h.report(report{Code: killed, Signal: int(unix.SIGKILL)})
 		os.Exit(killed)
 	}()

@@ -25,6 +25,21 @@ type order struct {
 	Restrict   restrict
 	Limits     Limits
 	PIDMax     int // limit of process numbers in our PID namespace; 0 leaves it
+	After      *after
+}
+
+// after is what the helper needs to take protected names back when the host
+// has ended before the command did.
+type after struct {
+	Protected []string
+	Approved  []string
+	Roots     []afterRoot
+}
+
+// afterRoot is what was protected in a root before the command.
+type afterRoot struct {
+	Root  string
+	Known []identity
 }
 
 // identity is what makes a file the same file. The zero value is unknown.

@@ -67,13 +67,19 @@ func (p *Process) orderFor(by backend) (order, error) {
 	if p.plan, err = s.plan(&p.spec, keep); err != nil {
 		return order{}, err
 	}
+	var o order
 	switch by {
 	case byLandlock:
-		return p.landlocked()
+		if o, err = p.landlocked(); err != nil {
+			return o, err
+		}
 	case byBubblewrap:
-		return s.wrapped(&p.spec, p.plan), nil
+		o = s.wrapped(&p.spec, p.plan)
+	default:
+		o = s.namespaced(&p.spec, p.plan)
 	}
-	return s.namespaced(&p.spec, p.plan), nil
+	o.After = p.after()
+	return o, nil
 }
 
 // slots is how many commands at a time keep what they change in caches.

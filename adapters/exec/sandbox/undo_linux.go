@@ -16,6 +16,7 @@ import (
 type undoing struct {
 	*names
 	state  string // copies are kept below it; "" keeps none
+	aside  bool   // names are moved out of the way in place of being removed
 	undone []string
 	kept   string
 }
@@ -52,6 +53,9 @@ func (u *undoing) root(before rooted, approved []string) {
 // remove takes one path away and keeps a copy: a person may have made it
 // while the command ran.
 func (u *undoing) remove(root *os.Root, rel string) {
+	if u.aside && moveAside(root, rel) {
+		return
+	}
 	if u.state != "" {
 		u.keep(root, rel)
 	}
@@ -143,7 +147,7 @@ func (u *undoing) hooks(root *os.Root, rel string) {
 	entries, _ := dir.Readdirnames(-1)
 	slices.Sort(entries)
 	for _, name := range entries {
-		if !strings.HasSuffix(name, ".sample") {
+		if !strings.HasSuffix(name, ".sample") && !(u.aside && strings.HasPrefix(name, "undone-")) {
 			u.remove(root, path.Join(rel, name))
 		}
 	}
