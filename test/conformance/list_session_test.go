@@ -301,6 +301,7 @@ func TestChecklist_070_silence_after_close(t *testing.T) {
 	scene{
 		launch: broken(), watch: time.Second,
 		script: session + strings.Replace(prompt, "go", "deaf", 1) + `says "One"
+loose
 > session/close @c {"sessionId":"$sid"}
 < @p {"stopReason":"cancelled"}
 < @c {}
