@@ -20,7 +20,8 @@ const (
 	hostFD  = 4 // a socket to the host: reports out, its end is the host's end
 )
 
-// Main is the helper. It never returns.
+// Main is the helper. It never returns. It leaves by the plain system call:
+// there is nothing to flush, and somebody waits.
 func Main() {
 	if os.Args[0] == probeMarker {
 		probeMain()
@@ -30,9 +31,9 @@ func Main() {
 	h := &helper{host: os.NewFile(hostFD, "host")}
 	if err := h.run(); err != nil {
 		h.report(failure(err))
-		os.Exit(126)
+		syscall.Exit(126)
 	}
-	os.Exit(h.code)
+	syscall.Exit(h.code)
 }
 
 // helper is the state of the helper's process.
@@ -173,7 +174,7 @@ func (h *helper) watch() {
 		}
 		h.takeBack()
 		h.report(report{Code: killed, Signal: int(unix.SIGKILL)})
-		os.Exit(killed)
+		syscall.Exit(killed)
 	}()
 }
 

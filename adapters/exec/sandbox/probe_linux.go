@@ -29,14 +29,14 @@ type bait struct {
 func probeMain() {
 	var b bait
 	if len(os.Args) < 2 || json.Unmarshal([]byte(os.Args[1]), &b) != nil {
-		os.Exit(2)
+		syscall.Exit(2)
 	}
 	raw, err := json.Marshal(b.escapes())
 	if err != nil {
-		os.Exit(2)
+		syscall.Exit(2)
 	}
 	unix.Write(1, raw)
-	os.Exit(0)
+	syscall.Exit(0)
 }
 
 // attempt is one thing that must fail, and what is open if it does not.
