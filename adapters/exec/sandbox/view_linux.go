@@ -252,69 +252,6 @@ func (v *view) attach(tree int, m *mount) error {
 	return unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// open opens a path of the new tree without following links.
-func (v *view) open(p string, flags uint64) (int, error) {
-	rel := strings.TrimPrefix(p, "/")
-	if rel == "" {
-		rel = "."
-	}
-	return unix.Openat2(v.base, rel, &unix.OpenHow{
-		Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW | flags, Resolve: noLinks | unix.RESOLVE_BENEATH,
-	})
-}
-
-// directory opens a directory of the new tree and makes what is missing.
-func (v *view) directory(p string, replace bool) (int, error) {
-	fd, err := v.open(p, unix.O_DIRECTORY)
-	if err == nil || p == "/" {
-		return fd, err
-	}
-	parent, perr := v.directory(path.Dir(p), replace)
-	if perr != nil {
-		return -1, perr
-	}
-	defer unix.Close(parent)
-	name := path.Base(p)
-	if err != unix.ENOENT {
-		if !replace {
-			return -1, err
-		}
-		if err := unix.Unlinkat(parent, name, 0); err != nil && err != unix.ENOENT {
-			return -1, err
-		}
-	}
-	if err := unix.Mkdirat(parent, name, 0o755); err != nil && err != unix.EEXIST {
-		return -1, err
-	}
-	return unix.Openat(parent, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-}
-
-// file is like directory, for a file to mount a file on.
-func (v *view) file(p string, replace bool) (int, error) {
-	parent, err := v.directory(path.Dir(p), replace)
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(parent)
-	name := path.Base(p)
-	var st unix.Stat_t
-	err = unix.Fstatat(parent, name, &st, unix.AT_SYMLINK_NOFOLLOW)
-	if err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK && replace {
-		if err := unix.Unlinkat(parent, name, 0); err != nil {
-			return -1, err
-		}
-		err = unix.ENOENT
-	}
-	if err == unix.ENOENT {
-		fd, err := unix.Openat(parent, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
-		if err != nil {
-			return -1, err
-		}
-		unix.Close(fd)
-	}
-	return unix.Openat(parent, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-}
-
 // inPlace mounts something over a path that must exist; if it does not there
 // is nothing to do.
 func (v *view) inPlace(m *mount) error {
@@ -378,60 +315,6 @@ func (v *view) copy(m *mount) (int, error) {
 		}
 	}
 	return newFS("overlay", plainAttrs, "lowerdir="+m.Source, "upperdir="+keep+"/upper", "workdir="+keep+"/work", "userxattr")
-}
-
-// devices makes a /dev of what every program may use.
-func (v *view) devices(m *mount) error {
-	sources := map[string]int{}
-	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
-		fd, err := v.device(name)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		sources[name] = fd
-	}
-	if err := v.mountFS(m, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "mode=0755", "size=65536"); err != nil {
-		return err
-	}
-	for name, tree := range sources {
-		if err := v.attach(tree, &mount{Path: m.Path + "/" + name}); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		unix.Close(tree)
-	}
-	dir, err := v.directory(m.Path, false)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(dir)
-	for _, l := range [][2]string{
-		{"fd", "/proc/self/fd"}, {"stdin", "/proc/self/fd/0"}, {"stdout", "/proc/self/fd/1"}, {"stderr", "/proc/self/fd/2"}, {"ptmx", "pts/ptmx"},
-	} {
-		if err := unix.Symlinkat(l[1], dir, l[0]); err != nil {
-			return err
-		}
-	}
-	if err := v.mountFS(&mount{Path: m.Path + "/shm"}, "tmpfs", plainAttrs, "mode=01777", "size="+strconv.FormatInt(m.Size, 10)); err != nil {
-		return err
-	}
-	return v.mountFS(&mount{Path: m.Path + "/pts"}, "devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "ptmxmode=0666", "mode=0620")
-}
-
-// device takes a device file of the machine; only such a mount may hold one.
-func (v *view) device(name string) (int, error) {
-	fd, err := unix.Open("/dev/"+name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return -1, err
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return -1, err
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFCHR || unix.Major(st.Rdev) != 1 && name != "tty" {
-		return -1, errors.New("it is no device of this name")
-	}
-	return cloneTree(fd, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
 }
 
 // limitPIDs bounds the process numbers of our namespace.
