@@ -177,7 +177,7 @@ func (t *toolset) openDir(ctx context.Context, name string) (*directory, error) 
 	d := &directory{path: p.Path, f: f}
 	if !d.same() {
 		d.close()
-		return nil, domain.Errorf(domain.NotFound, "The directory %s changed while it was looked up; try again", visible(cutAt(show, 200), false))
+		return nil, domain.Errorf(domain.NotFound, "The command cannot run in %s: it was moved or replaced since the session began, or is being changed now", visible(cutAt(show, 200), false))
 	}
 	return d, nil
 }

@@ -246,6 +246,9 @@ func TestPinned(t *testing.T) {
 		"is replaced":          {[]domain.SimpleCommand{{Words: []string{"sh", "build.sh"}}}, "sh build.sh", "rm build.sh; echo 'touch evil' >build.sh", false},
 		"is gone":              {[]domain.SimpleCommand{{Words: []string{"sh", "build.sh"}}}, "sh build.sh", "rm build.sh", false},
 		"the second one":       {[]domain.SimpleCommand{{Words: []string{"sh", "build.sh"}}, {Words: []string{"python3", "sub/in.sh"}}}, "sh build.sh; true", "echo 'touch evil' >>sub/in.sh", false},
+		"a makefile":           {[]domain.SimpleCommand{{Words: []string{"make", "test"}}}, "true", "echo '\ttouch evil' >>Makefile", false},
+		"a makefile by option": {[]domain.SimpleCommand{{Words: []string{"make", "-f", "sub/in.sh"}}}, "true", "echo '\ttouch evil' >>sub/in.sh", false},
+		"a package":            {[]domain.SimpleCommand{{Words: []string{"npm", "run", "x"}}}, "true", "echo >package.json", false},
 		"the directory":        {nil, "pwd", "mv ../ws ../ws2; mkdir -p ../ws", false},
 		"a link for it":        {nil, "pwd", "mv ../ws ../ws2; ln -s out ../ws", false},
 	} {
@@ -253,6 +256,8 @@ func TestPinned(t *testing.T) {
 			r := newRig(t)
 			r.write("ws/build.sh", "echo built\n")
 			r.write("ws/sub/in.sh", "echo built\n")
+			r.write("ws/Makefile", "test:\n")
+			r.write("ws/package.json", "{}")
 			r.analysis.Access.Commands = c.commands
 			r.open()
 			p := r.prepare("shell", args{"command": c.line})

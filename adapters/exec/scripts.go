@@ -39,23 +39,24 @@ func (t *toolset) scripts(ctx context.Context, dir string, commands []domain.Sim
 			continue
 		}
 		for _, words := range forms {
-			name := scriptOf(words)
-			if name == "" || len(list) == maxScripts {
-				continue
+			for _, name := range append(rulesOf(words), scriptOf(words)) {
+				if name == "" || len(list) == maxScripts {
+					continue
+				}
+				p := t.conf.Judge(ctx, t.session, dir, name)
+				if p.Where != domain.WhereInside || !p.Exists || p.Dir || seen[p.Path] {
+					continue
+				}
+				seen[p.Path] = true
+				sum, err := hashScript(p.Path)
+				switch {
+				case errors.Is(err, errNoScript):
+					continue
+				case err != nil:
+					return nil, domain.WrapError(domain.NotFound, err, "The script "+visible(name, false)+" cannot be read: "+reasonOf(err))
+				}
+				list = append(list, script{p.Path, sum})
 			}
-			p := t.conf.Judge(ctx, t.session, dir, name)
-			if p.Where != domain.WhereInside || !p.Exists || p.Dir || seen[p.Path] {
-				continue
-			}
-			seen[p.Path] = true
-			sum, err := hashScript(p.Path)
-			switch {
-			case errors.Is(err, errNoScript):
-				continue
-			case err != nil:
-				return nil, domain.WrapError(domain.NotFound, err, "The script "+visible(name, false)+" cannot be read: "+reasonOf(err))
-			}
-			list = append(list, script{p.Path, sum})
 		}
 	}
 	return list, nil
@@ -85,12 +86,40 @@ func scriptOf(words []string) string {
 	return ""
 }
 
+// rulesOf returns the files that a program takes from its directory to know
+// what to run, if it is one that does.
+func rulesOf(words []string) []string {
+	if len(words) == 0 {
+		return nil
+	}
+	switch words[0] {
+	case "make", "gmake":
+		list := []string{"GNUmakefile", "makefile", "Makefile"}
+		for i, w := range words[1:] {
+			switch {
+			case w == "-f" && i+2 < len(words):
+				list = append(list, words[i+2])
+			case strings.HasPrefix(w, "-f"), strings.HasPrefix(w, "--file="), strings.HasPrefix(w, "--makefile="):
+				list = append(list, strings.TrimPrefix(w[strings.IndexByte(w, '=')+1:], "-f"))
+			}
+		}
+		return list
+	case "npm", "pnpm", "yarn", "bun":
+		return []string{"package.json"}
+	case "just":
+		return []string{"justfile", "Justfile", ".justfile"}
+	case "task":
+		return []string{"Taskfile.yml", "Taskfile.yaml"}
+	}
+	return nil
+}
+
 // interpreter reports whether a program runs the file it is given.
 func interpreter(name string) bool {
 	name = strings.TrimRight(name, "0123456789.")
 	switch name {
 	case "sh", "bash", "dash", "zsh", "ksh", "fish", "source", ".", "python", "pypy", "node", "nodejs", "deno", "bun", "tsx",
-		"ts-node", "ruby", "perl", "php", "lua", "luajit", "Rscript", "tclsh", "awk", "gawk", "make", "osascript":
+		"ts-node", "ruby", "perl", "php", "lua", "luajit", "Rscript", "tclsh", "awk", "gawk", "osascript":
 		return true
 	}
 	return name == ""
