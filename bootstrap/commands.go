@@ -106,7 +106,37 @@ func (c *commands) confiner() exec.Confiner {
 	if c.helper == "" {
 		return unhelped{commands: c}
 	}
-	return exec.Sandboxed{Of: c.box, Otherwise: exec.Plain{Helper: c.helper}}
+	return &homed{Sandboxed: exec.Sandboxed{Of: c.box, Otherwise: exec.Plain{Helper: c.helper}}, commands: c}
+}
+
+// homed gives the private homes of sandboxes what commands need there, when
+// the first command of an agent runs.
+type homed struct {
+	exec.Sandboxed
+	commands *commands
+
+	mu    sync.Mutex
+	ready map[string]bool // by agent
+}
+
+// Command prepares the agent's home and then the command.
+func (h *homed) Command(ctx context.Context, s exec.Spec) (exec.Process, error) {
+	c := h.commands
+	h.mu.Lock()
+	if !h.ready[s.Session.Agent] {
+		keepGitIdentity(c.state(s.Session.Agent), c.home, c.system)
+		if h.ready == nil {
+			h.ready = map[string]bool{}
+		}
+		h.ready[s.Session.Agent] = true
+	}
+	h.mu.Unlock()
+	return h.Sandboxed.Command(ctx, s)
+}
+
+// state is where the sandbox of an agent keeps its home and caches.
+func (c *commands) state(agent string) string {
+	return filepath.Join(c.cfg.DataDir, "agents", agent, "sandbox")
 }
 
 // unhelped runs commands where no program can build a sandbox.
@@ -153,8 +183,7 @@ func (c *commands) box(agent string) *sandbox.Sandbox {
 	}
 	b := &box{hidden: key, seen: time.Now(), Sandbox: sandbox.New(sandbox.Config{
 		Helper: c.helperArgv(), Mode: c.cfg.Profiles[c.cfg.Agents[agent].Profile].Sandbox, Home: c.home,
-		State: filepath.Join(c.cfg.DataDir, "agents", agent, "sandbox"),
-		Path:  os.Getenv("PATH"), Hidden: forbidden, Protected: protectedNames(fs.ProtectedNames()),
+		State: c.state(agent), Path: os.Getenv("PATH"), Hidden: forbidden, Protected: protectedNames(fs.ProtectedNames()),
 		Fold: fs.PlainName,
 	})}
 	c.boxes[agent] = b
