@@ -90,6 +90,31 @@ func FuzzCleaner(f *testing.F) {
 	})
 }
 
+// TestOutputTail: the first line is left out only where something is lost.
+func TestOutputTail(t *testing.T) {
+	for name, c := range map[string]struct {
+		text       string
+		keep, show int
+		want       string
+	}{
+		"all of it fits":        {"total 1\nthe only file there is\nand another one\n", 1 << 10, 1 << 10, "total 1\nthe only file there is\nand another one\n"},
+		"more than is shown":    {"total 1\nthe only file there is\nand another one\n", 1 << 10, 44, "the only file there is\nand another one\n"},
+		"more than is kept":     {strings.Repeat("0123456\n", 12), 48, 48, strings.Repeat("0123456\n", 3)},
+		"cut within characters": {strings.Repeat("漢", 5), 1 << 10, 10, "漢漢漢"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOutput(c.keep, nil, "")
+			o.write([]byte(c.text))
+			if got := o.tail(c.show); got != c.want {
+				t.Errorf("shown live: %q", got)
+			}
+			if got := o.since(0, c.show).text; !strings.HasSuffix(got, c.want) || (got == c.want) != (c.want == c.text) {
+				t.Errorf("shown from the start: %q", got)
+			}
+		})
+	}
+}
+
 // FuzzKeep: what is kept are the two ends, cut at characters, and the numbers
 // are true.
 func FuzzKeep(f *testing.F) {

@@ -57,6 +57,8 @@ func (k *keep) ends(n int) kept {
 	if k.whole() {
 		all := append(bytes.Clone(k.head), k.tail...)
 		head, tail = all, all
+	} else {
+		tail = fromLine(tail)
 	}
 	head = headOf(head, n/3)
 	tail = tailOf(tail, n-n/3)
@@ -94,11 +96,17 @@ func wholeRunes(p []byte) []byte {
 	return p
 }
 
-// tailOf returns at most n bytes from the end.
+// tailOf returns at most n bytes from the end, cut at a line where one is near.
 func tailOf(p []byte, n int) []byte {
-	if len(p) > n {
-		p = p[len(p)-n:]
+	if len(p) <= n {
+		return p
 	}
+	return fromLine(p[len(p)-n:])
+}
+
+// fromLine leaves out the rest of a line that p begins with, when it is short,
+// or else of a character.
+func fromLine(p []byte) []byte {
 	if i := bytes.IndexByte(p, '\n'); i >= 0 && i < len(p)/4 {
 		return p[i+1:]
 	}
@@ -109,7 +117,8 @@ func tailOf(p []byte, n int) []byte {
 }
 
 // from returns the text from an offset on, as far as it is still there, and
-// the offset it really begins at.
+// the offset it really begins at; past what is lost it begins at a line or a
+// character.
 func (k *keep) from(at int64) ([]byte, int64) {
 	at = max(0, min(at, k.total))
 	if k.whole() {
@@ -120,5 +129,6 @@ func (k *keep) from(at int64) ([]byte, int64) {
 	if at >= start {
 		return bytes.Clone(k.tail[at-start:]), at
 	}
-	return bytes.Clone(k.tail), start
+	tail := fromLine(k.tail)
+	return bytes.Clone(tail), k.total - int64(len(tail))
 }

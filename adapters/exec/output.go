@@ -79,7 +79,10 @@ func (o *output) tail(n int) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	p := o.keep.tail
-	if o.keep.whole() && len(p) < n {
+	switch {
+	case !o.keep.whole():
+		p = fromLine(p)
+	case len(p) < n:
 		p = append(bytes.Clone(o.keep.head), p...)
 	}
 	line := o.clean.line
