@@ -40,22 +40,51 @@ type ToolRule struct {
 	Tool string
 	// Words are the first words of a simple command, or all of them when Exact
 	// is set; nil means every call of the tool. The first word is a program's
-	// base name, or its full path as it is written in the command.
+	// base name, or its full path as it is written in the command. Rules that
+	// deny or ask, unless Exact is set, look past options among these words.
 	Words []string
 	Exact bool
 }
 
-// matches reports whether the rule is about an argument list.
-func (r ToolRule) matches(words []string) bool {
-	if len(words) == 0 {
+// matches reports whether the rule is about an argument list. It is for rules
+// that deny or ask: options before or between the words do not hide them, as
+// in git -C dir push for git push. more says whether words of the command
+// follow that are not known; the rule may be about it then.
+func (r ToolRule) matches(words []string, more bool) bool {
+	if len(words) == 0 || len(r.Words) == 0 {
+		return more
+	}
+	if r.Words[0] != words[0] && r.Words[0] != base(words[0]) {
 		return false
 	}
-	if begins(words, r.Words, r.Exact) {
-		return true
+	if r.Exact && !more {
+		return slices.Equal(words[1:], r.Words[1:])
 	}
-	named := slices.Clone(words)
-	named[0] = base(words[0])
-	return begins(named, r.Words, r.Exact)
+	return optioned(words[1:], r.Words[1:], more)
+}
+
+// optioned reports whether words begin with first when options, with a value
+// each or without, are left out as needed; with more also whether they may.
+func optioned(words, first []string, more bool) bool {
+	at := make([]bool, len(words)+2) // where the words of first so far may have ended
+	at[0] = true
+	for _, f := range first {
+		next := make([]bool, len(words)+2)
+		for i, w := range words {
+			if !at[i] {
+				continue
+			}
+			next[i+1] = next[i+1] || w == f
+			if strings.HasPrefix(w, "-") {
+				at[i+1], at[i+2] = true, true
+			}
+		}
+		if more && (at[len(words)] || at[len(words)+1]) {
+			return true
+		}
+		at = next
+	}
+	return slices.Contains(at, true)
 }
 
 // NetworkMode says what calls that reach the network may do.
@@ -266,7 +295,7 @@ func matching(rules []ToolRule, tool string, c SimpleCommand) []string {
 		if r.Tool != tool || len(r.Words) == 0 {
 			continue
 		}
-		if r.matches(c.Words) || slices.ContainsFunc(c.Forms, r.matches) {
+		if r.matches(c.Words, false) || slices.ContainsFunc(c.Forms, func(f []string) bool { return r.matches(f, false) }) {
 			return r.Words
 		}
 	}
@@ -281,8 +310,7 @@ func maybe(rules []ToolRule, a Access) bool {
 			if r.Tool != a.Tool || len(r.Words) == 0 || len(c.Words) > 0 && !c.More {
 				continue
 			}
-			known := c.Words[:min(len(c.Words), len(r.Words))]
-			if (ToolRule{Words: r.Words[:len(known)]}).matches(known) || len(known) == 0 {
+			if r.matches(c.Words, true) {
 				return true
 			}
 		}
