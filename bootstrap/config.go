@@ -54,11 +54,8 @@ type ProviderType = config.ProviderType
 // later beating the earlier. A missing file is an empty one. The error is a
 // *ConfigError, or says why the file could not be read.
 func LoadConfig(o LoadOptions) (*Config, error) {
-	cfg, err := config.Load(o)
-	if err != nil {
-		return nil, err
-	}
-	return cfg, checkRules(cfg)
+	o.TryRule = tryRule
+	return config.Load(o)
 }
 
 // NewSecret returns a secret that holds value itself.
@@ -86,9 +83,7 @@ func ConfigGet(w io.Writer, o LoadOptions, path string, asJSON bool) error {
 // ConfigValidate loads the configuration and writes warnings and the verdict.
 // Settings that have no effect in this version are among the warnings.
 func ConfigValidate(w io.Writer, o LoadOptions, asJSON bool) error {
-	if _, err := LoadConfig(o); domain.HasCode(err, domain.InvalidArgument) {
-		return err // a rule; what else may be wrong is told below
-	}
+	o.TryRule = tryRule
 	return config.Validate(w, o, asJSON, withoutEffect)
 }
 
@@ -103,6 +98,7 @@ func ConfigSet(o LoadOptions, changes ...ConfigChange) (file string, err error) 
 	if InsideCommand(o.Env) {
 		return "", domain.Errorf(domain.Denied, "settings cannot be changed by a command that an agent runs; do it in a terminal of your own")
 	}
+	o.TryRule = tryRule
 	return config.Set(o, changes...)
 }
 

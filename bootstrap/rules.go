@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,15 +22,15 @@ func toolRule(rule string) (domain.ToolRule, error) {
 		return out, nil
 	}
 	if tool != "shell" {
-		return out, fmt.Errorf("only shell takes words in parentheses; write %q", tool)
+		return out, fmt.Errorf("has words in parentheses, which only shell takes; write %q", tool)
 	}
 	pattern, out.Exact = strings.CutSuffix(strings.TrimSuffix(pattern, ")"), "$")
 	if strings.TrimSpace(pattern) == "" {
-		return out, fmt.Errorf("there are no words in the parentheses; write %q for every command", tool)
+		return out, fmt.Errorf("has no words in the parentheses; write %q for every command", tool)
 	}
 	var err error
 	if out.Words, err = shellpolicy.Words(pattern); err != nil {
-		return out, fmt.Errorf("the words in parentheses cannot be read: %w", err)
+		return out, fmt.Errorf("has words that cannot be read: %w", err)
 	}
 	return out, nil
 }
@@ -45,37 +46,71 @@ func toolRules(rules []RuleConfig) []domain.ToolRule {
 	return out
 }
 
-// checkRules tries the rules of every profile on their examples. A rule that
-// cannot be read, or an example that it does not cover as it says, stops the
-// start: a rule that means something else than its author thinks is worse than
-// none.
+// checkRules tries the rules of every profile of a configuration that was made
+// by a program; those of a file were tried when it was read.
 func checkRules(cfg *Config) error {
 	for _, name := range slices.Sorted(maps.Keys(cfg.Profiles)) {
-		p := cfg.Profiles[name]
-		for _, list := range []struct {
-			key   string
-			rules []RuleConfig
-			as    func(domain.ToolRule) domain.Policy
-			hit   domain.Verdict
-		}{
-			{"deny", p.Deny, func(r domain.ToolRule) domain.Policy { return domain.Policy{Deny: []domain.ToolRule{r}} }, domain.Refuse},
-			{"always_ask", p.AlwaysAsk, func(r domain.ToolRule) domain.Policy {
-				return domain.Policy{Level: domain.LevelFull, AlwaysAsk: []domain.ToolRule{r}}
-			}, domain.Ask},
-			{"auto_approve", p.AutoApprove, func(r domain.ToolRule) domain.Policy { return domain.Policy{AutoApprove: []domain.ToolRule{r}} }, domain.Allow},
-		} {
-			for _, c := range list.rules {
-				rule, err := toolRule(c.Rule)
-				if err != nil {
-					return domain.Errorf(domain.InvalidArgument, "profiles.%s.%s: the rule %q: %v", name, list.key, c.Rule, err)
-				}
-				if bad := wrongExample(c, list.as(rule), list.hit); bad != "" {
-					return domain.Errorf(domain.InvalidArgument, "profiles.%s.%s: the rule %q %s", name, list.key, c.Rule, bad)
+		for list, rules := range ruleLists(cfg.Profiles[name]) {
+			for _, r := range rules {
+				if err := tryRule(list, r); err != nil {
+					return domain.Errorf(domain.InvalidArgument, "profiles.%s.%s: the rule %q %v", name, list, r.Rule, err)
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// ruleLists are the lists of rules of a profile, by their keys.
+func ruleLists(p ProfileConfig) map[string][]RuleConfig {
+	return map[string][]RuleConfig{"deny": p.Deny, "always_ask": p.AlwaysAsk, "auto_approve": p.AutoApprove}
+}
+
+// tryRule tries a rule on its examples. One that cannot be read, or an example
+// that it does not cover as it says, stops the start: a rule that means
+// something else than its author thinks is worse than none.
+func tryRule(list string, c RuleConfig) error {
+	rule, err := toolRule(c.Rule)
+	if err != nil {
+		return err
+	}
+	alone, bad := []domain.ToolRule{rule}, ""
+	switch list {
+	case "deny":
+		bad = wrongExample(c, domain.Policy{Deny: alone}, domain.Refuse)
+	case "always_ask":
+		bad = wrongExample(c, domain.Policy{Level: domain.LevelFull, AlwaysAsk: alone}, domain.Ask)
+	default:
+		bad = wrongExample(c, domain.Policy{AutoApprove: alone}, domain.Allow)
+	}
+	if bad != "" {
+		return errors.New(bad)
+	}
+	return nil
+}
+
+// toolNames are the tools of this version.
+func toolNames() []string {
+	return []string{
+		"ask_user", "delete_file", "deliver_file", "edit_file", "escalate_to_human", "glob", "list_directory", "move_file",
+		"read_file", "search", "shell", "shell_kill", "shell_output", "update_plan", "web_fetch", "write_file",
+	}
+}
+
+// unknownTools returns a sentence for each rule about a tool that there is not.
+func unknownTools(cfg *Config) []string {
+	var notes []string
+	for _, name := range slices.Sorted(maps.Keys(cfg.Profiles)) {
+		for list, rules := range ruleLists(cfg.Profiles[name]) {
+			for _, r := range rules {
+				if tool, _, _ := strings.Cut(r.Rule, "("); !slices.Contains(toolNames(), tool) {
+					notes = append(notes, fmt.Sprintf("profiles.%s.%s: there is no tool %q, so the rule does nothing; tools: %s",
+						name, list, tool, strings.Join(toolNames(), ", ")))
+				}
+			}
+		}
+	}
+	return notes
 }
 
 // wrongExample says which example of a rule does not hold; "" when all do.

@@ -47,6 +47,7 @@ func unavailable(cfg *Config) []string {
 			say(table, "%s; its settings do nothing", lacks)
 		}
 	}
+	notes = append(notes, unknownTools(cfg)...)
 	slices.Sort(notes)
 	return notes
 }

@@ -158,6 +158,21 @@ func (l *loader) checkProfile(p Profile) {
 			l.fail([]string{"profiles", p.Name, "shell_env"}, nil, "%s holds a key, and keys are never passed to commands", name)
 		}
 	}
+	l.tryRules(p.Name, "deny", p.Deny)
+	l.tryRules(p.Name, "always_ask", p.AlwaysAsk)
+	l.tryRules(p.Name, "auto_approve", p.AutoApprove)
+}
+
+// tryRules reports the rules of a list that do not hold.
+func (l *loader) tryRules(profile, list string, rules []Rule) {
+	for _, r := range rules {
+		if l.opts.TryRule == nil {
+			return
+		}
+		if err := l.opts.TryRule(list, r); err != nil {
+			l.fail([]string{"profiles", profile, list}, nil, "the rule %s %v", quote(r.Rule), err)
+		}
+	}
 }
 
 func (l *loader) checkServer(s MCPServer) {

@@ -25,6 +25,10 @@ type Options struct {
 	// for the working directory of the process.
 	Dir     string
 	Keyring Keyring // reads keyring:NAME; nil when there is none
+	// TryRule says what is wrong with a rule of a profile's list deny,
+	// always_ask or auto_approve. Nil tries nothing; what loads for a host sets
+	// its own.
+	TryRule func(list string, r Rule) error
 
 	content []byte // read instead of the file, by Set
 }

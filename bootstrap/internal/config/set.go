@@ -150,7 +150,7 @@ func validText(o Options, dir string, text []byte) error {
 		name, _, _ := strings.Cut(kv, "=")
 		return isOverride(name)
 	})
-	_, err := Load(Options{ConfigDir: dir, Env: env, Home: o.Home, Dir: o.Dir, Keyring: o.Keyring, content: text})
+	_, err := Load(Options{ConfigDir: dir, Env: env, Home: o.Home, Dir: o.Dir, Keyring: o.Keyring, TryRule: o.TryRule, content: text})
 	return err
 }
 
