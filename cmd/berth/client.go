@@ -204,7 +204,7 @@ func (r *client) once(ctx context.Context, id string) error {
 	case res.StopReason == "refusal":
 		return exitError{exitRefusal, errors.New("the model refused")}
 	case r.denied && r.flags.policy == "ask" && !r.tty:
-		return exitError{exitDenied, errors.New("a permission was denied, for there is no terminal to ask on; --permission-policy reads or all allows more")}
+		return exitError{exitDenied, errors.New("what was asked was rejected, for there is no terminal to ask on; --permission-policy reads or all allows more")}
 	case r.denied:
 		return exitError{exitDenied, errors.New("a permission was denied")}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,10 +23,11 @@ type view struct {
 	open  string              // what the current line belongs to: "", "text", "thought"
 	title map[string]string   // by tool call
 	live  map[string][]string // by tool call: the lines shown while it runs
+	known map[string][]string // by tool call: the texts it was announced with
 }
 
 func newView(out io.Writer) *view {
-	v := &view{out: out, title: map[string]string{}, live: map[string][]string{}}
+	v := &view{out: out, title: map[string]string{}, live: map[string][]string{}, known: map[string][]string{}}
 	if f, ok := out.(*os.File); ok && os.Getenv("NO_COLOR") == "" {
 		v.color = term.IsTerminal(int(f.Fd()))
 	}
@@ -108,6 +110,7 @@ func (v *view) update(u acpclient.Update) {
 		v.title[u.ToolCallID] = u.Title
 		v.line(bold, "→ %s", u.Title)
 		v.contents(u.Content)
+		v.known[u.ToolCallID] = texts(u.Content)
 	case "tool_call_update":
 		v.changed(u)
 	case "plan":
@@ -140,6 +143,7 @@ func (v *view) changed(u acpclient.Update) {
 	}
 	shown := v.live[u.ToolCallID]
 	delete(v.live, u.ToolCallID)
+	delete(v.known, u.ToolCallID)
 	for _, c := range u.Content {
 		if c.Type == "content" {
 			v.lines(ended(shown, outputLines(c.Text())))
@@ -222,12 +226,8 @@ func (v *view) excerpt(text string) {
 
 func (v *view) lines(lines []string) {
 	for i, l := range lines {
-		if i == excerptLines {
-			rest := "1 more line"
-			if n := len(lines) - i; n > 1 {
-				rest = fmt.Sprintf("%d more lines", n)
-			}
-			v.line(dim, "  … %s", rest)
+		if n := len(lines) - i; i >= excerptLines && n > 1 {
+			v.line(dim, "  … %d more lines", n)
 			return
 		}
 		v.line(dim, "  %s", l)
@@ -266,9 +266,26 @@ func (v *view) diff(c acpclient.ToolContent) {
 	}
 }
 
-// permission shows what is asked.
+// permission shows what is asked, and what the request says beyond the call,
+// such as why it asks.
 func (v *view) permission(req acpclient.PermissionRequest) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.line(bold, "? %s", req.ToolCall.Title)
+	for _, text := range texts(req.ToolCall.Content) {
+		if !slices.Contains(v.known[req.ToolCall.ToolCallID], text) {
+			v.lines(textLines(text))
+		}
+	}
+}
+
+// texts are the texts among contents.
+func texts(items []acpclient.ToolContent) []string {
+	var list []string
+	for _, c := range items {
+		if c.Type == "content" && c.Text() != "" {
+			list = append(list, c.Text())
+		}
+	}
+	return list
 }

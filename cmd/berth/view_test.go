@@ -7,6 +7,29 @@ import (
 	"github.com/berth-dev/berth/adapters/acpclient"
 )
 
+// TestViewPermission: a question shows why it is asked, and not again what the
+// call showed; one more line takes no more room than saying so.
+func TestViewPermission(t *testing.T) {
+	say := func(texts ...string) []acpclient.ToolContent {
+		list := make([]acpclient.ToolContent, len(texts))
+		for i, text := range texts {
+			list[i].Type, list[i].Content.Type, list[i].Content.Text = "content", "text", text
+		}
+		return list
+	}
+	var out strings.Builder
+	v := newView(&out)
+	v.update(acpclient.Update{Kind: "tool_call", ToolCallID: "c", Title: "rm -r x", Content: say("Directory: /w\n2\n3\n4\n5\n6\n7\n8\n9")})
+	req := acpclient.PermissionRequest{}
+	req.ToolCall.ToolCallID, req.ToolCall.Title = "c", "rm -r x"
+	req.ToolCall.Content = say("deletes a tree", "Directory: /w\n2\n3\n4\n5\n6\n7\n8\n9")
+	v.permission(req)
+	want := "→ rm -r x\n  Directory: /w\n  2\n  3\n  4\n  5\n  6\n  7\n  8\n  9\n? rm -r x\n  deletes a tree\n"
+	if out.String() != want {
+		t.Errorf("shown:\n%s\nwant:\n%s", out.String(), want)
+	}
+}
+
 // TestViewLive: output is shown line by line while it comes, and not again
 // when the call ends.
 func TestViewLive(t *testing.T) {
