@@ -27,8 +27,8 @@ func (p *Process) landlocked() (order, error) {
 	}
 	p.remove = tmp
 	home := tmp
-	if s.cfg.State != "" && !spec.ReadOnly {
-		home = filepath.Join(s.cfg.State, "home")
+	if dir := s.private(spec); dir != "" {
+		home = filepath.Join(dir, "home")
 	}
 	o := s.order(spec)
 	o.Env = slices.DeleteFunc(o.Env, func(v string) bool {

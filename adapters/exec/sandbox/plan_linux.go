@@ -73,6 +73,9 @@ func (s *Sandbox) layers(p *plan, spec *Spec) ([]layer, error) {
 			if withinAny(path, s.cfg.Hidden) || withinAny(path, []string{"/proc", "/sys", "/dev"}) {
 				return nil, domain.Errorf(domain.Denied, "%s is forbidden and is not opened for commands", path)
 			}
+			if s.ownPlace(path) {
+				continue
+			}
 			if err := add(path, rank); err != nil {
 				return nil, err
 			}
@@ -87,6 +90,24 @@ func (s *Sandbox) layers(p *plan, spec *Spec) ([]layer, error) {
 		return cmp.Or(cmp.Compare(strings.Count(a.path, "/"), strings.Count(b.path, "/")), cmp.Compare(a.path, b.path), -cmp.Compare(a.rank, b.rank))
 	})
 	return slices.CompactFunc(all, func(a, b layer) bool { return a.path == b.path }), nil
+}
+
+// ownPlace reports whether a path is, or would come to lie in, a directory
+// that everybody on the system uses and of which the command has its own:
+// opening that would show it the files and sockets of all other programs.
+func (s *Sandbox) ownPlace(path string) bool {
+	if s.chosen == byLandlock {
+		return false // it has none at that name
+	}
+	for at := path; at != "/"; at = filepath.Dir(at) {
+		if slices.Contains([]string{"/tmp", "/var/tmp", "/dev/shm"}, at) {
+			return true
+		}
+		if _, _, ok := exists(at); ok {
+			return false
+		}
+	}
+	return false
 }
 
 // layer opens one path.
@@ -153,8 +174,8 @@ func (s *Sandbox) plan(spec *Spec, keep string) (*plan, error) {
 	p.mounts = append(p.mounts, systemMounts(spec.Network)...)
 	p.mounts = append(p.mounts, mount{Kind: mountProc, Path: "/proc"}, mount{Kind: mountDev, Path: "/dev", Size: size})
 	if home := s.cfg.Home; home != "" && !withinAny(home, covered) {
-		if s.cfg.State != "" && !spec.ReadOnly {
-			p.mounts = append(p.mounts, mount{Kind: mountBind, Path: home, Source: filepath.Join(s.cfg.State, "home")})
+		if dir := s.private(spec); dir != "" {
+			p.mounts = append(p.mounts, mount{Kind: mountBind, Path: home, Source: filepath.Join(dir, "home")})
 		} else {
 			scratch(home, 0o700)
 		}
@@ -186,7 +207,7 @@ func (s *Sandbox) guard(p *plan, spec *Spec) error {
 		if err != nil {
 			return domain.Errorf(domain.Denied, "%s cannot be opened for a command: %v", root, err)
 		}
-		if !found.whole {
+		if !found.whole && slices.Contains(spec.Writable, root) {
 			return domain.Errorf(domain.Denied, "%s cannot be opened for a command that writes: it holds more than %d directories, too many to find what is protected in them; "+
 				"delete directories that are not needed, or use a smaller working directory", root, n.limit)
 		}

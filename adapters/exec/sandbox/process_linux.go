@@ -88,12 +88,12 @@ const slots = 8
 // lockSlot takes a place for the changes of cache copies, which only one
 // command at a time may use. Without one they are forgotten.
 func (p *Process) lockSlot(by backend) (string, error) {
-	dir := p.box.cfg.State
-	if dir == "" || p.spec.ReadOnly {
+	dir := p.box.private(&p.spec)
+	if dir == "" {
 		return "", nil
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "home"), 0o700); err != nil {
-		return "", domain.WrapError(domain.Unavailable, err, "the sandbox cannot keep its files in "+dir)
+	if err := p.box.makePrivate(dir); err != nil {
+		return "", err
 	}
 	if by != byNamespaces {
 		return "", nil

@@ -35,9 +35,10 @@ type Config struct {
 	// a private one in its place.
 	Home string
 	// State is a directory of ours that keeps what commands write below Home
-	// (caches of tool chains above all) for the next one. It must not be used
-	// by agents that shall not meet. Empty means that each command starts with
-	// an empty home.
+	// (caches of tool chains above all) for the next one of the same project,
+	// by which the first root is meant. It must not be used by agents that
+	// shall not meet. A .gitconfig in State/home is what the home of a project
+	// begins with. Empty means that each command starts with an empty home.
 	State string
 	// Path is the PATH whose tool chains commands can use, as far as they lie
 	// outside the directories of the system.

@@ -143,7 +143,7 @@ func TestScanLimit(t *testing.T) {
 	if want := []string{filepath.Join(deep, ".envrc"), filepath.Join(deep, "HOOK.yml")}; !slices.Equal(u.undone, want) {
 		t.Errorf("undone %q, want %q", u.undone, want)
 	}
-	if err := s.guard(&plan{write: []string{root}}, &Spec{}); !domain.HasCode(err, domain.Denied) {
+	if err := s.guard(&plan{write: []string{root}}, &Spec{Writable: []string{root}}); !domain.HasCode(err, domain.Denied) {
 		t.Errorf("a root with too many directories: %v", err)
 	}
 }

@@ -97,8 +97,11 @@ func (s *Sandbox) confine(by backend, spec *Spec) ([]string, error) {
 		}
 	}
 	private := filepath.Join(os.TempDir(), "berth-run")
-	if s.cfg.State != "" {
-		private = filepath.Join(s.cfg.State, "home")
+	if dir := s.private(&Spec{Dir: spec.Dir, Writable: spec.Writable}); dir != "" {
+		if err := s.makePrivate(dir); err != nil {
+			return nil, err
+		}
+		private = filepath.Join(dir, "home")
 	}
 	if err := os.MkdirAll(private, 0o700); err != nil {
 		return nil, domain.WrapError(domain.Unavailable, err, "no temporary directory for the command")

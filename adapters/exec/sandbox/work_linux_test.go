@@ -176,6 +176,20 @@ func TestOpened(t *testing.T) {
 					}
 				})
 			}
+			if mode != Landlock && strings.HasPrefix(w.base, "/tmp/") {
+				t.Run("the system's temporary directory", func(t *testing.T) {
+					for _, path := range []string{"/tmp", "/tmp/berth-is-not-there/x", "/var/tmp"} {
+						spec := w.spec(`cat ` + other + `/file || echo hidden; echo x > /tmp/x && cat /tmp/x; echo y > /var/tmp/y && cat /var/tmp/y`)
+						spec.Extra, spec.Readable = []string{path}, []string{path}
+						if _, out := w.mustRun(spec); !strings.Contains(out, "hidden\nx\ny\n") {
+							t.Errorf("with %s opened: %q", path, out)
+						}
+					}
+					if _, err := os.Lstat("/tmp/x"); err == nil {
+						t.Error("/tmp/x was written outside")
+					}
+				})
+			}
 			t.Run("forbidden stays forbidden", func(t *testing.T) {
 				spec := w.spec("true")
 				spec.Extra = []string{filepath.Join(w.home, ".ssh", "new")}
