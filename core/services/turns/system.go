@@ -74,7 +74,7 @@ func writeRules(b *strings.Builder, p domain.Policy) {
 func writePosture(b *strings.Builder, p domain.Policy, posture domain.Posture) {
 	switch posture.Word {
 	case domain.PostureStrong, domain.PosturePartial:
-		b.WriteString("Commands run in a sandbox: they can change only what lies below these directories, and")
+		b.WriteString("Commands run in a sandbox: they can change only what lies below these directories (what they leave in /tmp is gone when they end), and")
 		if p.Network == domain.NetworkAllow {
 			b.WriteString(" reach the network only when the call asks for it with network: true.\n")
 			return
