@@ -18,6 +18,7 @@ func TestAsUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("this test becomes an ordinary user, which needs root; the others just ran as one")
 	}
+	t.Parallel()
 	dir, err := os.MkdirTemp("", "berth-user-")
 	if err != nil {
 		t.Fatal(err)

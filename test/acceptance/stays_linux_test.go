@@ -79,6 +79,7 @@ func TestNothingStays(t *testing.T) {
 	for _, box := range []string{"auto", "none"} {
 		for _, e := range endings {
 			t.Run("sandbox "+box+", "+e.name, func(t *testing.T) {
+				t.Parallel()
 				p, sessions, tokens := staying(t, box, e.goes)
 				for i := range stayers {
 					if !e.goes {
@@ -96,8 +97,9 @@ func TestNothingStays(t *testing.T) {
 				if !e.goes && e.after != nil {
 					e.after(p, len(sessions))
 				}
+				over := time.Now()
 				left := tokens
-				for limit := from.Add(patience); len(left) > 0 && time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
+				for limit := over.Add(patience); len(left) > 0 && time.Now().Before(limit); time.Sleep(10 * time.Millisecond) {
 					left = stillAlive(left)
 				}
 				for _, token := range left {
@@ -106,7 +108,7 @@ func TestNothingStays(t *testing.T) {
 				if len(left) > 0 {
 					return
 				}
-				t.Logf("%d commands, nothing left after %v", len(stayers), time.Since(from).Round(time.Millisecond))
+				t.Logf("%d commands, told over after %v, nothing left %v later", len(stayers), over.Sub(from).Round(time.Millisecond), time.Since(over).Round(time.Millisecond))
 			})
 		}
 	}
@@ -122,7 +124,7 @@ func staying(t *testing.T, box string, goes bool) (p *agentProcess, sessions, to
 	}
 	for i, st := range stayers {
 		token := fmt.Sprintf("%d.%06d", 3000+i, time.Now().UnixNano()%1_000_000)
-		line := strings.ReplaceAll(st.line, "TOK", token) + "\necho ready " + token
+		line := strings.ReplaceAll(st.line, "TOK", token) + "\necho rea''dy " + token // what is awaited is the output, not the command that is shown
 		if !goes {
 			line += "\ntrap '' TERM HUP INT\nwhile :; do sleep " + token + "; done"
 		}
