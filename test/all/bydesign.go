@@ -21,8 +21,24 @@ func designs() []design {
 			"a fake in memory cannot be reopened, shared, crashed or stuck; the adapters that can skip none of it",
 		},
 		{
-			regexp.MustCompile(`/adapters/fs\.TestTools/\w+/tool-run-stuck$`),
-			"a tool that waits for nobody cannot be made to hang; read_file waits for an editor and is made to",
+			regexp.MustCompile(`/adapters/(fs|exec)\.TestTools/\w+/tool-run-stuck$`),
+			"a tool that waits for nothing cannot be made to hang; read_file and shell wait and are made to",
+		},
+		{
+			regexp.MustCompile(`/bootstrap\.TestSandbox_ConformanceWithoutAHelper/\w+/sandbox-stuck$`),
+			"where nothing can be confined nothing is tried, so nothing can hang",
+		},
+		{
+			regexp.MustCompile(`/adapters/exec\.TestHost$`),
+			"it is a host that TestHostKilled starts and kills",
+		},
+		{
+			regexp.MustCompile(`/adapters/exec(/sandbox)?\.Test[^/]+/(.+/)?bubblewrap`),
+			"bubblewrap 0.12.0, which the sandbox asks for, is newer than most systems'; how it is called is tested as text and with stand-ins",
+		},
+		{
+			regexp.MustCompile(`/adapters/exec/sandbox\.Test|/adapters/exec\.Test.*(Boxed|Sandboxed)|/test/acceptance\.Test(Attacks|NothingStays|Posture|AsUser)`),
+			"a kernel or a user that cannot build the sandbox has nothing to hold; what is said then is tested with abilities taken away",
 		},
 		{
 			regexp.MustCompile(`_Allocations$`),
@@ -33,7 +49,7 @@ func designs() []design {
 			"the race detector makes the many processes they start slow and large; they run once more without it",
 		},
 		{
-			regexp.MustCompile(`/bootstrap/internal/config\.TestLoad_Obstacles/not_readable$`),
+			regexp.MustCompile(`/bootstrap/internal/config\.TestLoad_Obstacles/not_readable$|/adapters/fs\.TestSweep_Unreadable$`),
 			"nothing is unreadable to root",
 		},
 	}
