@@ -18,6 +18,9 @@ type root struct {
 	editor bool
 	// readOnly is set when the tools may read below it and change nothing.
 	readOnly bool
+	// persona is the agent's workspace, whose own instruction files are
+	// protected: what is written there speaks to every later session.
+	persona string
 	// ban is the forbidden path the root lies in, "" as it should be. A
 	// configured root may have become one.
 	ban string
@@ -59,6 +62,7 @@ func (d *Disk) newSpace(s domain.Session, pol Policy) *space {
 	}
 	for i := range sp.roots {
 		r := &sp.roots[i]
+		r.persona = s.Workspace
 		if r.h, r.err = d.acquire(r.path); r.err == nil {
 			r.ban = sp.guard.rootBan(r.path)
 		}

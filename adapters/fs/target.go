@@ -50,12 +50,26 @@ func (t *target) protection() protection { return t.protectionAs(t.names) }
 // protectionAs judges other names in the target's place.
 func (t *target) protectionAs(names []string) protection {
 	if t.root != nil {
+		if personaFile(t.root, names) {
+			return protected
+		}
 		return protectionOf(t.root.path, names)
 	}
 	if len(t.names) == 0 { // policy ended the walk
 		names, _ = components(t.path)
 	}
 	return protectionOf("", names)
+}
+
+// personaFile reports whether names below a root are IDENTITY.md or SOUL.md of
+// the agent's workspace.
+func personaFile(r *root, names []string) bool {
+	if r.persona == "" || len(names) == 0 {
+		return false
+	}
+	full := join(r.path, names...)
+	last := plainName(filepath.Base(full))
+	return filepath.Dir(full) == r.persona && (last == "identity.md" || last == "soul.md")
 }
 
 // access is what the permission decision is made on.

@@ -222,6 +222,20 @@ func TestWrite_Protected(t *testing.T) {
 	r.call("write_file", "path", "f", "content", "two").want(t, "deny").holds(t, "write-protected")
 }
 
+// TestWrite_Persona: the agent's own instructions are asked about each time,
+// by every tool and in commands; files of these names elsewhere are ordinary.
+func TestWrite_Persona(t *testing.T) {
+	r := newRig(t).open()
+	for _, name := range []string{"SOUL.md", "Identity.MD"} {
+		r.call("write_file", "path", r.at("agent/"+name), "content", "steer").want(t, "ask")
+		if !r.disk.Judge(t.Context(), r.session, "", r.at("agent/"+name)).Protected {
+			t.Errorf("a command may change %s like any file", name)
+		}
+		r.call("write_file", "path", name, "content", "mine").want(t, "allow")
+		r.call("write_file", "path", r.at("agent/sub/"+name), "content", "mine").want(t, "allow")
+	}
+}
+
 func TestWrite_OverBinary(t *testing.T) {
 	r := newRig(t).open()
 	r.write("ws/f.png", "\x89PNG\x00")
