@@ -156,6 +156,7 @@ func providerConfig(p config.Provider, obs ports.Observer) llm.ProviderConfig {
 		out.Models[id] = llm.ModelFacts{
 			ContextWindow: m.ContextWindow, MaxOutput: m.MaxOutputTokens,
 			InputPrice: m.InputPrice, OutputPrice: m.OutputPrice,
+			CacheReadPrice: m.CacheReadPrice, CacheWritePrice: m.CacheWritePrice,
 		}
 	}
 	out.KeyHint = keyHint(p)

@@ -311,6 +311,8 @@ type failing struct{}
 func (failing) Open(context.Context, domain.ModelRef) (ports.Model, error) {
 	return failing{}, nil
 }
+func (failing) Describe(ref domain.ModelRef) domain.ModelInfo { return domain.ModelInfo{Ref: ref} }
+
 func (failing) Catalog(context.Context) ([]domain.ModelInfo, error) { return nil, nil }
 func (failing) Info() domain.ModelInfo {
 	return domain.ModelInfo{Ref: domain.ModelRef{Provider: "p", Model: "m"}}

@@ -87,8 +87,12 @@ type ModelFacts struct {
 	Images        *bool
 	Audio         *bool
 	Tools         *bool
-	InputPrice    float64 // US dollars per million tokens
-	OutputPrice   float64
+	Thoughts      *bool
+	// The prices are US dollars per million tokens.
+	InputPrice      float64
+	OutputPrice     float64
+	CacheReadPrice  float64
+	CacheWritePrice float64
 }
 
 // Provider is a configured provider as an Opener gets it.
@@ -107,6 +111,11 @@ type Opener struct {
 	// Complete, when not nil, adds what the type itself knows about a model,
 	// for the catalogue, which opens nothing.
 	Complete func(domain.ModelInfo) domain.ModelInfo
+	// Probe, when not nil, asks the provider, at no cost, whether it answers and
+	// takes the key, such as by listing its models. Errors are coded as those of
+	// a stream. The names it returns are the models the provider offers; nil
+	// when it does not say.
+	Probe func(context.Context, Provider) (models []string, err error)
 	// Warn, when not nil, returns settings of a provider that cannot have the
 	// effect they promise, one sentence each.
 	Warn func(ProviderConfig) []string
@@ -186,6 +195,20 @@ func (m *Models) known() string {
 	return "configured providers: " + strings.Join(m.names, ", ")
 }
 
+// Describe returns what catalogue, configuration and the provider's type know
+// of a model.
+func (m *Models) Describe(ref domain.ModelRef) domain.ModelInfo {
+	p, ok := m.providers[ref.Provider]
+	if !ok {
+		return domain.ModelInfo{Ref: ref}
+	}
+	info := p.info(ref.Model)
+	if complete := m.openers[p.Type].Complete; complete != nil {
+		info = complete(info)
+	}
+	return info
+}
+
 // Catalog lists the models that configuration names and those every provider
 // of a type has, in the order of configuration and then by name.
 func (m *Models) Catalog(ctx context.Context) ([]domain.ModelInfo, error) {
@@ -195,15 +218,10 @@ func (m *Models) Catalog(ctx context.Context) ([]domain.ModelInfo, error) {
 	var all []domain.ModelInfo
 	for _, name := range m.names {
 		p := m.providers[name]
-		opener := m.openers[p.Type]
-		ids := append(slices.Collect(maps.Keys(p.Models)), opener.Models...)
+		ids := append(slices.Collect(maps.Keys(p.Models)), m.openers[p.Type].Models...)
 		slices.Sort(ids)
 		for _, id := range slices.Compact(ids) {
-			info := p.info(id)
-			if opener.Complete != nil {
-				info = opener.Complete(info)
-			}
-			all = append(all, info)
+			all = append(all, m.Describe(domain.ModelRef{Provider: name, Model: id}))
 		}
 	}
 	return all, nil
@@ -253,13 +271,23 @@ func (f ModelFacts) apply(info *domain.ModelInfo) {
 	for _, b := range []struct {
 		known *bool
 		to    *bool
-	}{{f.Images, &info.Images}, {f.Audio, &info.Audio}, {f.Tools, &info.Tools}} {
+	}{{f.Images, &info.Images}, {f.Audio, &info.Audio}, {f.Tools, &info.Tools}, {f.Thoughts, &info.Thoughts}} {
 		if b.known != nil {
 			*b.to = *b.known
 		}
 	}
-	if f.InputPrice > 0 || f.OutputPrice > 0 {
-		info.InputPrice, info.OutputPrice = f.InputPrice, f.OutputPrice
+	for _, price := range []struct {
+		known float64
+		to    *float64
+	}{
+		{f.InputPrice, &info.InputPrice},
+		{f.OutputPrice, &info.OutputPrice},
+		{f.CacheReadPrice, &info.CacheReadPrice},
+		{f.CacheWritePrice, &info.CacheWritePrice},
+	} {
+		if price.known > 0 {
+			*price.to = price.known
+		}
 	}
 }
 

@@ -10,7 +10,23 @@ type ModelRequest struct {
 	Messages        []ModelMessage
 	Tools           []ToolSpec
 	MaxOutputTokens int // 0 leaves it to the provider
+	// Thoughts is how much the model should reason; "" leaves it to the
+	// provider. A model that cannot be told takes no notice.
+	Thoughts ThoughtLevel
 }
+
+// ThoughtLevel is how much a model should reason before it answers.
+type ThoughtLevel string
+
+// The thought levels, each more than the one before.
+const (
+	ThoughtsOff     ThoughtLevel = "off"
+	ThoughtsMinimal ThoughtLevel = "minimal"
+	ThoughtsLow     ThoughtLevel = "low"
+	ThoughtsMedium  ThoughtLevel = "medium"
+	ThoughtsHigh    ThoughtLevel = "high"
+	ThoughtsXHigh   ThoughtLevel = "xhigh"
+)
 
 // ModelMessage is one message of the conversation as a model sees it.
 // Members: UserInput, ModelReply, ToolOutput.
@@ -35,6 +51,9 @@ type ToolOutput struct {
 	Call   ModelCall
 	Text   string
 	Failed bool
+	// Media is what the model is shown besides the text: Image or Audio. A
+	// provider whose tool results hold text alone gets it directly behind them.
+	Media []Block
 }
 
 func (UserInput) isModelMessage()  {}
@@ -57,7 +76,7 @@ type Opaque struct {
 }
 
 // ModelEvent is one event of a streamed reply. Members: TextDelta,
-// ThoughtDelta, CallRequested, UsageReported, Retrying, Finish.
+// ThoughtDelta, CallRequested, UsageReported, Retrying, FellBack, Finish.
 //
 //sumtype:decl
 type ModelEvent interface{ isModelEvent() }
@@ -75,7 +94,12 @@ type CallRequested struct{ Call ModelCall }
 
 // UsageReported carries the provider's own counts; a later one replaces an
 // earlier one.
-type UsageReported struct{ Usage Usage }
+type UsageReported struct {
+	Usage Usage
+	// Cost is what the provider says that the request cost; nil when it does
+	// not say, and then it is worked out from prices.
+	Cost *MicroUSD
+}
 
 // Retrying tells that an attempt failed before its first event and another
 // follows after Wait.
@@ -83,6 +107,15 @@ type Retrying struct {
 	Attempt int
 	Wait    time.Duration
 	Reason  string
+}
+
+// FellBack tells that From cannot answer now and that To is asked in its
+// place. It comes only before anything of a reply; what follows is To's, its
+// usage and its opaque data too.
+type FellBack struct {
+	From   ModelRef
+	To     ModelInfo
+	Reason string // why From cannot answer
 }
 
 // Finish ends a complete reply. It is the last event and comes exactly once.
@@ -96,6 +129,7 @@ func (ThoughtDelta) isModelEvent()  {}
 func (CallRequested) isModelEvent() {}
 func (UsageReported) isModelEvent() {}
 func (Retrying) isModelEvent()      {}
+func (FellBack) isModelEvent()      {}
 func (Finish) isModelEvent()        {}
 
 // FinishReason is how a provider ended a complete reply.
@@ -138,9 +172,12 @@ type ModelInfo struct {
 	Images        bool
 	Audio         bool
 	Tools         bool
+	Thoughts      bool // it can reason, and ThoughtLevel has an effect
 	Offline       bool // not a language model; needs no key and no network
-	// InputPrice and OutputPrice are US dollars per million tokens; 0 when
-	// unknown.
-	InputPrice  float64
-	OutputPrice float64
+	// The prices are US dollars per million tokens; 0 when unknown. A cache
+	// price of 0 means that cached tokens cost as much as others.
+	InputPrice      float64
+	OutputPrice     float64
+	CacheReadPrice  float64
+	CacheWritePrice float64
 }

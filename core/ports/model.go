@@ -25,6 +25,10 @@ type Models interface {
 	// Open returns the model without asking it anything. InvalidArgument when
 	// the provider is not configured, AuthRequired when its key is missing.
 	Open(context.Context, domain.ModelRef) (Model, error)
+	// Describe returns what is known of a model without opening it: no key is
+	// needed and nothing is asked. Facts that nobody knows are zero, those of
+	// a provider that is not configured all but the name.
+	Describe(domain.ModelRef) domain.ModelInfo
 	// Catalog lists what is known without a network call.
 	Catalog(context.Context) ([]domain.ModelInfo, error)
 }

@@ -179,6 +179,7 @@ func deniedAtStart(deps []string) []violation {
 		{"go.uber.org/goleak", "for tests"},
 		{"testing", "for tests"},
 		{"github.com/berth-dev/berth/core/ports/porttest", "for tests"},
+		{"github.com/berth-dev/berth/adapters/llm/llmtest", "for tests"},
 		{"net/http/pprof", "registers itself with the default server"},
 		{"expvar", "registers itself with the default server"},
 	}

@@ -29,6 +29,7 @@ func rings() []ring {
 		{dir: "adapters/sqlite", may: append([]string{"adapters/sqlstore"}, core...)},
 		{dir: "adapters/postgres", may: append([]string{"adapters/sqlstore"}, core...)},
 		{dir: "adapters/jsonrpc", may: append([]string{"adapters/jsonrpc"}, core...)},
+		{dir: "adapters/llm/llmtest", may: append([]string{"adapters/llm/", "core/ports/porttest"}, core...)},
 		{dir: "adapters/llm", may: append([]string{"adapters/llm"}, core...)},
 		{dir: "adapters/exec/sandbox", may: append([]string{"adapters/exec/sandbox/"}, core...)},
 		{dir: "adapters/exec/shellpolicy", may: append([]string{"adapters/exec/shellpolicy/"}, core...)},

@@ -63,6 +63,8 @@ func (m brokenModels) Open(context.Context, domain.ModelRef) (ports.Model, error
 	return m.model, nil
 }
 
+func (brokenModels) Describe(ref domain.ModelRef) domain.ModelInfo { return domain.ModelInfo{Ref: ref} }
+
 func (brokenModels) Catalog(context.Context) ([]domain.ModelInfo, error) { return nil, nil }
 
 // brokenModel keeps its file on descriptor 1, so that no collector closes it.

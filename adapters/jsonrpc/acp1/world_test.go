@@ -344,6 +344,8 @@ type models struct{ w *world }
 func (m models) Open(_ context.Context, ref domain.ModelRef) (ports.Model, error) {
 	return nil, m.w.models[ref]
 }
+func (m models) Describe(ref domain.ModelRef) domain.ModelInfo { return domain.ModelInfo{Ref: ref} }
+
 func (m models) Catalog(context.Context) ([]domain.ModelInfo, error) { return nil, nil }
 
 // waits is a turn that says it began and ends only with its context.

@@ -114,8 +114,8 @@ func whole(args []byte) bool {
 func (c *calls) done() ([]domain.ModelCall, bool) {
 	out := make([]domain.ModelCall, 0, len(c.list))
 	for _, k := range c.list {
-		var j joiner
-		args := []byte(j.add(k.args) + j.end())
+		var j llm.Joiner
+		args := []byte(j.Add(k.args) + j.End())
 		if len(bytes.TrimSpace(args)) == 0 {
 			args = []byte("{}")
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 )
 
@@ -134,7 +135,7 @@ func textOf(raw json.RawMessage) (text, thought []byte, err error) {
 	case len(raw) == 0 || string(raw) == "null":
 		return nil, nil, nil
 	case raw[0] == '"':
-		return unescape(nil, raw[1:len(raw)-1]), nil, nil
+		return llm.Unescape(nil, raw[1:len(raw)-1]), nil, nil
 	case raw[0] != '[':
 		return nil, nil, errNotText
 	}
@@ -169,7 +170,7 @@ func argsOf(raw json.RawMessage) []byte {
 	case len(raw) == 0 || string(raw) == "null":
 		return nil
 	case raw[0] == '"':
-		return unescape(nil, raw[1:len(raw)-1])
+		return llm.Unescape(nil, raw[1:len(raw)-1])
 	}
 	return raw
 }

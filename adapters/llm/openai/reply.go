@@ -14,8 +14,8 @@ type reply struct {
 	x     *llm.Exchange
 	emit  llm.Emit
 
-	text    joiner
-	thought joiner
+	text    llm.Joiner
+	thought llm.Joiner
 	scratch []byte
 	calls   calls
 	usage   *usage
@@ -81,20 +81,20 @@ var errLeft = domain.Errorf(domain.Cancelled, "the consumer has left")
 // delta takes in the usual event.
 func (r *reply) delta(d delta) error {
 	if len(d.reasoning) > 0 {
-		r.scratch = unescape(r.scratch[:0], d.reasoning)
+		r.scratch = llm.Unescape(r.scratch[:0], d.reasoning)
 		r.keep.Field = d.field
 		if err := r.think(r.scratch); err != nil {
 			return err
 		}
 	}
 	if len(d.content) > 0 {
-		r.scratch = unescape(r.scratch[:0], d.content)
+		r.scratch = llm.Unescape(r.scratch[:0], d.content)
 		if err := r.say(r.scratch); err != nil {
 			return err
 		}
 	}
 	if len(d.finish) > 0 {
-		r.finished(string(unescape(nil, d.finish)))
+		r.finished(string(llm.Unescape(nil, d.finish)))
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (r *reply) say(piece []byte) error {
 		return nil
 	}
 	r.said = true
-	if s := r.text.add(piece); s != "" {
+	if s := r.text.Add(piece); s != "" {
 		r.shown = true
 		if !r.emit(domain.TextDelta{Text: s}) {
 			return errLeft
@@ -186,7 +186,7 @@ func (r *reply) think(piece []byte) error {
 		return nil
 	}
 	r.said = true
-	if s := r.thought.add(piece); s != "" {
+	if s := r.thought.Add(piece); s != "" {
 		r.shown = true
 		if !r.emit(domain.ThoughtDelta{Text: s}) {
 			return errLeft
@@ -234,10 +234,10 @@ func (r *reply) end(err error) error {
 }
 
 func (r *reply) close(reason domain.FinishReason, requested []domain.ModelCall) error {
-	if s := r.thought.end(); s != "" && !r.emit(domain.ThoughtDelta{Text: s}) {
+	if s := r.thought.End(); s != "" && !r.emit(domain.ThoughtDelta{Text: s}) {
 		return errLeft
 	}
-	if s := r.text.end(); s != "" && !r.emit(domain.TextDelta{Text: s}) {
+	if s := r.text.End(); s != "" && !r.emit(domain.TextDelta{Text: s}) {
 		return errLeft
 	}
 	if r.usage != nil {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/berth-dev/berth/adapters/llm"
 )
 
 // FuzzChunk: what the fast reader accepts is valid JSON, and the full decoding
@@ -52,11 +54,11 @@ func FuzzChunk(f *testing.F) {
 				t.Fatalf("accepted %q, which has texts of a wrong type", data)
 			}
 		}
-		if !bytes.Equal(unescape(nil, d.content), content) || !bytes.Equal(unescape(nil, d.reasoning), reasoning) {
+		if !bytes.Equal(llm.Unescape(nil, d.content), content) || !bytes.Equal(llm.Unescape(nil, d.reasoning), reasoning) {
 			t.Fatalf("%q: fast %q %q, full %q %q", data, d.content, d.reasoning, content, reasoning)
 		}
-		var finish joiner
-		if got := finish.add(unescape(nil, d.finish)) + finish.end(); utf8.Valid(d.finish) && got != k.Finish {
+		var finish llm.Joiner
+		if got := finish.Add(llm.Unescape(nil, d.finish)) + finish.End(); utf8.Valid(d.finish) && got != k.Finish {
 			t.Fatalf("%q: finish %q, full %q", data, got, k.Finish)
 		}
 	})
@@ -96,17 +98,17 @@ func FuzzText(f *testing.F) {
 		if !utf8.ValidString(body) || !json.Valid(quoted) || json.Unmarshal(quoted, &want) != nil {
 			return
 		}
-		wide := unescape(nil, quoted[1:len(quoted)-1])
-		var j joiner
+		wide := llm.Unescape(nil, quoted[1:len(quoted)-1])
+		var j llm.Joiner
 		var got string
 		for n := int(step)%7 + 1; len(wide) > 0; wide = wide[min(n, len(wide)):] {
-			piece := j.add(wide[:min(n, len(wide))])
+			piece := j.Add(wide[:min(n, len(wide))])
 			if !utf8.ValidString(piece) {
 				t.Fatalf("the piece %q of %q is no text", piece, body)
 			}
 			got += piece
 		}
-		if got += j.end(); got != want {
+		if got += j.End(); got != want {
 			t.Fatalf("%q in pieces of %d: %q, want %q", body, step%7+1, got, want)
 		}
 	})

@@ -144,7 +144,7 @@ func (p *player) move(m Move) bool {
 		p.nextCall++
 		p.calls = append(p.calls, domain.ModelCall{ProviderID: id, Name: m.Name, Args: []byte(m.Args)})
 	case Report:
-		return p.emit(domain.UsageReported(m))
+		return p.emit(domain.UsageReported{Usage: m.Usage})
 	case Delay:
 		return p.sleep(m.For)
 	case Stall:

@@ -31,6 +31,8 @@ type ModelHarness struct {
 	// wait so long, so they want a Bubble.
 	FirstByte time.Duration
 	Idle      time.Duration
+	// NoThoughtCount is set for a wire that does not count thoughts apart.
+	NoThoughtCount bool
 }
 
 // Served is a model with the provider behind it.
@@ -43,6 +45,13 @@ type Served struct {
 	// Running returns how many exchanges the provider still serves; nil when
 	// there is no wire.
 	Running func() int
+	// Problems returns what was wrong with the requests so far, in the words of
+	// a strict provider: a call without an output or an output without a call,
+	// two messages of one role where the wire wants them to alternate, opaque
+	// data that did not come back as it was sent. Nil when nobody looks.
+	Problems func() []string
+	// Sent returns the body of the newest request; nil when there is no wire.
+	Sent func() string
 }
 
 // Model runs the conformance suite of ports.Model.
@@ -54,6 +63,7 @@ func Model(t TB, h ModelHarness) {
 	}
 	runChecks(t, h, replyChecks())
 	runChecks(t, h, callChecks())
+	runChecks(t, h, turnChecks())
 	runChecks(t, h, failureChecks())
 	runChecks(t, h, retryChecks())
 	runChecks(t, h, endChecks())

@@ -2,6 +2,7 @@ package porttest
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -49,6 +50,9 @@ type flaws struct {
 	mend        bool // broken arguments are replaced by {}
 	rawEmpty    bool // empty arguments stay empty
 	badText     bool // an error inside an answer is skipped
+	forgetful   bool // opaque data is not given back
+	generous    bool // opaque data is given to providers that did not make it
+	blind       bool // pictures are not sent
 }
 
 // reference is a model without a wire: it plays replies itself.
@@ -58,12 +62,15 @@ type reference struct {
 	mu      sync.Mutex
 	asked   int
 	running int
+	signed  int    // replies whose opaque data is wanted back
+	sent    string // the newest request, as its wire would hold it
+	wrong   []string
 }
 
 func serveReference(f flaws) func(TB, ...Reply) Served {
 	return func(_ TB, replies ...Reply) Served {
 		m := &reference{flaws: f, replies: replies}
-		return Served{Model: m, Key: refKey, Requests: m.requests, Running: m.open}
+		return Served{Model: m, Key: refKey, Requests: m.requests, Running: m.open, Problems: m.problems, Sent: m.body}
 	}
 }
 
@@ -76,8 +83,40 @@ var _ ports.Model = (*reference)(nil)
 func (m *reference) requests() int { m.mu.Lock(); defer m.mu.Unlock(); return m.asked }
 func (m *reference) open() int     { m.mu.Lock(); defer m.mu.Unlock(); return m.running }
 
+func (m *reference) body() string { m.mu.Lock(); defer m.mu.Unlock(); return m.sent }
+
+func (m *reference) problems() []string { m.mu.Lock(); defer m.mu.Unlock(); return m.wrong }
+
 func (m *reference) Info() domain.ModelInfo {
-	return domain.ModelInfo{Ref: domain.ModelRef{Provider: "fake", Model: "fake-1"}, Title: "reference"}
+	return domain.ModelInfo{Ref: domain.ModelRef{Provider: "fake", Model: "fake-1"}, Title: "reference", Images: true}
+}
+
+// send notes what a wire would carry of a request.
+func (m *reference) send(req domain.ModelRequest) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sent = ""
+	back := 0
+	for _, msg := range req.Messages {
+		switch msg := msg.(type) {
+		case domain.ModelReply:
+			if msg.Opaque == nil || m.flaws.forgetful || msg.Opaque.Provider != "fake" && !m.flaws.generous {
+				continue
+			}
+			m.sent += string(msg.Opaque.Data)
+			back++
+		case domain.ToolOutput:
+			for _, b := range msg.Media {
+				if p, ok := b.(domain.Image); ok && !m.flaws.blind {
+					m.sent += base64.StdEncoding.EncodeToString(p.Data)
+				}
+			}
+		case domain.UserInput:
+		}
+	}
+	if back < m.signed {
+		m.wrong = append(m.wrong, "a signature is missing")
+	}
 }
 
 func (m *reference) begin() (Reply, bool) {
@@ -92,8 +131,9 @@ func (m *reference) begin() (Reply, bool) {
 
 func (m *reference) end() { m.mu.Lock(); defer m.mu.Unlock(); m.running-- }
 
-func (m *reference) Stream(ctx context.Context, _ domain.ModelRequest) iter.Seq2[domain.ModelEvent, error] {
+func (m *reference) Stream(ctx context.Context, req domain.ModelRequest) iter.Seq2[domain.ModelEvent, error] {
 	seq := func(yield func(domain.ModelEvent, error) bool) {
+		m.send(req)
 		p := &refStream{m: m, f: m.flaws, ctx: ctx, yield: yield}
 		p.run()
 	}
@@ -303,7 +343,14 @@ func (s *refStream) close(r Reply, calls []SendCall) *refFailure {
 			reason = domain.FinishCalls
 		}
 	}
-	if !s.emit(domain.Finish{Reason: reason}) {
+	finish := domain.Finish{Reason: reason}
+	if r.Signed {
+		finish.Opaque = &domain.Opaque{Provider: "fake", Data: []byte("signature")}
+		s.m.mu.Lock()
+		s.m.signed++
+		s.m.mu.Unlock()
+	}
+	if !s.emit(finish) {
 		return &refFailure{}
 	}
 	return nil

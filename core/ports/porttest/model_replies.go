@@ -60,6 +60,9 @@ func replyChecks() []check[ModelHarness] {
 		{"usage", "the provider's counts are passed on, before Finish", func(t TB, h ModelHarness) {
 			want := domain.Usage{Input: 1200, Output: 34, Thought: 8, CachedRead: 1000}
 			s := h.Serve(t, Reply{Parts: []ReplyPart{SendText("x")}, Usage: want})
+			if h.NoThoughtCount {
+				want.Thought = 0
+			}
 			r := ask(t, s.Model, SampleRequest())
 			r.done(t, domain.FinishStop)
 			if r.usage != want {
@@ -93,6 +96,10 @@ func replyChecks() []check[ModelHarness] {
 			s := h.Serve(t, Reply{Parts: []ReplyPart{SendText("ok")}})
 			r := ask(t, s.Model, SampleHistory())
 			r.done(t, domain.FinishStop)
+			noProblems(t, s)
+			if s.Sent != nil && strings.Contains(s.Sent(), "not for you") {
+				t.Errorf("opaque data of another provider was sent")
+			}
 		}},
 		{"two-steps", "a second request is a new exchange", func(t TB, h ModelHarness) {
 			s := h.Serve(t, Reply{Parts: []ReplyPart{SendText("one")}}, Reply{Parts: []ReplyPart{SendText("two")}})
@@ -118,7 +125,7 @@ func SampleHistory() domain.ModelRequest {
 		domain.ModelReply{Thought: "two files", Text: "I read both.", Calls: []domain.ModelCall{a, b}},
 		domain.ToolOutput{Call: a, Text: "content of a"},
 		domain.ToolOutput{Call: b, Text: "no such file", Failed: true},
-		domain.ModelReply{Calls: []domain.ModelCall{c}, Opaque: &domain.Opaque{Provider: "another", Data: []byte("not for you")}},
+		domain.ModelReply{Calls: []domain.ModelCall{c}, Opaque: &domain.Opaque{Provider: "another", Data: []byte(`{"not for you":true}`)}},
 		domain.ToolOutput{Call: c},
 		domain.ModelReply{Text: "That was all."},
 		domain.UserInput{Blocks: []domain.Block{domain.Text{Text: "And this?"}, domain.Image{MIME: "image/png", Data: []byte("\x89PNG")}}},

@@ -19,6 +19,11 @@ type Reply struct {
 	Fault Refusal
 	// Grain is how many bytes the provider sends at once; 0 sends whole events.
 	Grain int
+	// Signed sends what the provider wants back with this reply: signatures of
+	// thoughts and calls, encrypted reasoning. The provider then looks for them
+	// in every later request that holds the reply, and tells of one that
+	// lacks or changed them by Served.Problems.
+	Signed bool
 }
 
 // ReplyPart is one thing a provider sends. Members: SendText, SendThought,

@@ -115,6 +115,23 @@ func modelsChecks() []check[ModelsHarness] {
 				}
 			}
 		}},
+		{"describe", "a model is described as it will say of itself, and without a key; one of nowhere by its name alone", func(t TB, h ModelsHarness) {
+			ms := h.Open(t)
+			m, err := ms.Open(t.Context(), h.Known)
+			if err != nil {
+				t.Fatalf("%v", err)
+			}
+			if got := ms.Describe(h.Known); got != m.Info() {
+				t.Errorf("it is described as %+v, the model says %+v", got, m.Info())
+			}
+			if got := ms.Describe(h.Keyless); got.Ref != h.Keyless || got.Title == "" {
+				t.Errorf("a model without a key is described as %+v", got)
+			}
+			nowhere := domain.ModelRef{Provider: "no_such_provider", Model: "m"}
+			if got := ms.Describe(nowhere); got != (domain.ModelInfo{Ref: nowhere}) {
+				t.Errorf("a model of nowhere is described as %+v", got)
+			}
+		}},
 		{"cancelled", "a context that has ended opens and lists nothing", func(t TB, h ModelsHarness) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			cancel(domain.CancelledByClient)

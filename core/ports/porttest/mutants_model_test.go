@@ -119,6 +119,9 @@ func TestModelSuite_Mutants(t *testing.T) {
 		{"holds events back", flaws{late: true}, []string{"first-event"}},
 		{"has no limits of time", flaws{unlimited: true}, []string{"first-byte", "idle"}},
 		{"counts silence in all", flaws{total: true}, []string{"slow"}},
+		{"loses opaque data", flaws{forgetful: true}, []string{"tool-turn", "tool-turn-later"}},
+		{"gives opaque data to everybody", flaws{generous: true}, []string{"history"}},
+		{"is blind", flaws{blind: true}, []string{"tool-media"}},
 		{"calls a cancel a failure", flaws{stream: each(func(ev domain.ModelEvent, err error, yield func(domain.ModelEvent, error) bool) bool {
 			if domain.HasCode(err, domain.Cancelled) {
 				err = domain.Errorf(domain.Unavailable, "connection closed")
@@ -139,7 +142,7 @@ func TestModelSuite_Mutants(t *testing.T) {
 		})
 	}
 	for _, checks := range [][]check[ModelHarness]{
-		replyChecks(), callChecks(), failureChecks(), retryChecks(), endChecks(), limitChecks(),
+		replyChecks(), callChecks(), turnChecks(), failureChecks(), retryChecks(), endChecks(), limitChecks(),
 	} {
 		for _, c := range checks {
 			if !caught[c.name] {
@@ -299,6 +302,19 @@ func (m *fakeModels) info(ref domain.ModelRef) domain.ModelInfo {
 	return domain.ModelInfo{Ref: ref, Title: ref.Model, ContextWindow: 100}
 }
 
+func (m *fakeModels) Describe(ref domain.ModelRef) domain.ModelInfo {
+	info := m.info(ref)
+	switch {
+	case m.flaw == "describes other facts":
+		info.ContextWindow = 7
+	case m.flaw == "describes what is not there" || ref.Provider == "fake" || ref.Provider == "locked":
+		return info
+	default:
+		return domain.ModelInfo{Ref: ref}
+	}
+	return info
+}
+
 func (m *fakeModels) Catalog(ctx context.Context) ([]domain.ModelInfo, error) {
 	if ctx.Err() != nil && m.flaw != "ignores contexts" {
 		return nil, domain.WrapError(domain.Cancelled, context.Cause(ctx), "cancelled")
@@ -342,7 +358,7 @@ func TestModelsSuite(t *testing.T) {
 		"opens another": "open", "opens once": "open-again", "asks": "not-asked", "opens anything": "unknown-provider",
 		"does not name providers": "unknown-provider", "opens without a name": "no-model", "opens without a key": "no-key",
 		"does not say whose key": "no-key", "lists twice": "catalog", "hides models without a key": "catalog",
-		"lists other facts": "catalog-true", "ignores contexts": "cancelled",
+		"lists other facts": "catalog-true", "describes other facts": "describe", "describes what is not there": "describe", "ignores contexts": "cancelled",
 	} {
 		t.Run(flaw, func(t *testing.T) {
 			wantFailures(t, Record(t, func(t TB) { Models(t, harness(flaw)) }), []string{want})

@@ -299,6 +299,8 @@ func (*models) Open(_ context.Context, ref domain.ModelRef) (ports.Model, error)
 	return model{ref}, nil
 }
 
+func (*models) Describe(ref domain.ModelRef) domain.ModelInfo { return domain.ModelInfo{Ref: ref} }
+
 func (*models) Catalog(context.Context) ([]domain.ModelInfo, error) { return nil, nil }
 
 type model struct{ ref domain.ModelRef }

@@ -295,6 +295,8 @@ func (m *models) Open(ctx context.Context, _ domain.ModelRef) (ports.Model, erro
 	return m.model, nil
 }
 
+func (m *models) Describe(domain.ModelRef) domain.ModelInfo { return m.model.Info() }
+
 func (m *models) Catalog(context.Context) ([]domain.ModelInfo, error) {
 	return []domain.ModelInfo{m.model.Info()}, nil
 }

@@ -113,6 +113,14 @@ func (r *reply) take(ev domain.ModelEvent) error {
 			Severity: "warning", Title: "The model did not answer; trying again",
 			Detail: fmt.Sprintf("%s. Attempt %d follows in %s.", ev.Reason, ev.Attempt+1, ev.Wait.Round(100*time.Millisecond)),
 		})
+	case domain.FellBack:
+		t.mu.Lock()
+		r.said.Model, r.said.Window = ev.To.Ref, ev.To.ContextWindow
+		t.mu.Unlock()
+		return t.emit.send(t.ctx, domain.Notice{
+			Severity: "warning", Title: fmt.Sprintf("%s answers in place of %s", ev.To.Ref, ev.From),
+			Detail: ev.Reason + ".",
+		})
 	case domain.Finish:
 		t.mu.Lock()
 		defer t.mu.Unlock()

@@ -1,15 +1,15 @@
-package openai
+package llm
 
 import (
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// unescape appends the content of a JSON string, given without its quotes and
+// Unescape appends the content of a JSON string, given without its quotes and
 // known to be valid JSON. Bytes that are no UTF-8 are kept, and a surrogate
 // without its partner becomes the three bytes UTF-8 would give it: the other
-// half may come in the next event. joiner makes characters of both.
-func unescape(dst, s []byte) []byte {
+// half may come in the next event. Joiner makes characters of both.
+func Unescape(dst, s []byte) []byte {
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c != '\\' {
@@ -73,14 +73,14 @@ func hex4(s []byte) rune {
 	return r
 }
 
-// joiner makes whole characters of pieces that may have been cut inside one.
+// Joiner makes whole characters of pieces that may have been cut inside one.
 // What can never become a character is U+FFFD. The zero value is ready.
-type joiner struct {
+type Joiner struct {
 	rest []byte // the beginning of a character, or the first half of a pair
 }
 
-// add takes the next piece and returns what is whole now, possibly "".
-func (j *joiner) add(piece []byte) string {
+// Add takes the next piece and returns what is whole now, possibly "".
+func (j *Joiner) Add(piece []byte) string {
 	if len(j.rest) == 0 && utf8.Valid(piece) {
 		return string(piece)
 	}
@@ -109,8 +109,8 @@ func (j *joiner) add(piece []byte) string {
 	return string(out)
 }
 
-// end returns what is left of a character that never was completed.
-func (j *joiner) end() string {
+// End returns what is left of a character that never was completed.
+func (j *Joiner) End() string {
 	if len(j.rest) == 0 {
 		return ""
 	}

@@ -1,0 +1,32 @@
+package domain
+
+import "math"
+
+// MicroUSD is an amount of money in millionths of a US dollar.
+type MicroUSD int64
+
+// Dollars returns the amount in US dollars.
+func (m MicroUSD) Dollars() float64 { return float64(m) / 1e6 }
+
+// Dollars makes an amount of US dollars, rounded to the millionth.
+func Dollars(d float64) MicroUSD { return MicroUSD(math.Round(d * 1e6)) }
+
+// Cost works out what a request cost by the model's prices, its cached parts
+// at their own. It is false when the prices are unknown.
+func (i ModelInfo) Cost(u Usage) (MicroUSD, bool) {
+	if i.InputPrice <= 0 && i.OutputPrice <= 0 {
+		return 0, false
+	}
+	read, write := i.CacheReadPrice, i.CacheWritePrice
+	if read <= 0 {
+		read = i.InputPrice
+	}
+	if write <= 0 {
+		write = i.InputPrice
+	}
+	plain := max(u.Input-u.CachedRead-u.CachedWrite, 0)
+	// A dollar per million tokens is a millionth of a dollar per token.
+	sum := float64(plain)*i.InputPrice + float64(u.CachedRead)*read +
+		float64(u.CachedWrite)*write + float64(u.Output)*i.OutputPrice
+	return MicroUSD(math.Round(sum)), true
+}
