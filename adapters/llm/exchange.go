@@ -24,6 +24,8 @@ type Call struct {
 	// the model's name. All else of the body is cut out of what a provider
 	// says.
 	Public []string
+
+	get bool // a document is asked for, see Fetch; there is no body
 }
 
 // Exchange is one answer under way. It is read on one goroutine and closed
@@ -76,12 +78,18 @@ func (p *Provider) Start(ctx context.Context, call Call) (*Exchange, error) {
 }
 
 func (p *Provider) request(ctx context.Context, call Call, key string) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, call.URL, bytes.NewReader(call.Body))
+	method, content, accept := http.MethodPost, io.Reader(bytes.NewReader(call.Body)), "text/event-stream, application/json"
+	if call.get {
+		method, content, accept = http.MethodGet, nil, "application/json"
+	}
+	req, err := http.NewRequestWithContext(ctx, method, call.URL, content)
 	if err != nil {
 		return nil, domain.Errorf(domain.InvalidArgument, "providers.%s.base_url is not a URL that can be asked", p.Name)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "text/event-stream, application/json")
+	if !call.get {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Accept", accept)
 	req.Header.Set("User-Agent", p.Client.cfg.UserAgent)
 	if key != "" && call.Authorize != nil {
 		call.Authorize(req.Header, key)
