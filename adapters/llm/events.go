@@ -31,61 +31,16 @@ type Event struct {
 //   - a line that begins with "{" is data (proxies that put a bare error
 //     object into a stream).
 type Events struct {
-	r     io.Reader
-	alive func() // called before waiting again after a whole line was read
-	max   int
-
-	buf  []byte
-	pos  int // start of what was not parsed
-	scan int // up to here no line end was found
-	end  int
-	err  error // sticky, from r
-
+	cutter
 	name    []byte
 	data    []byte
 	hasData bool
-	skipLF  bool // the last line ended with CR: a LF that follows belongs to it
-	begun   bool // the first line was read
-	moved   bool // a line was read since alive was called
 }
 
 // NewEvents returns a reader of r. Alive, which may be nil, is called when a
 // line has arrived since the last wait.
 func NewEvents(r io.Reader, alive func()) *Events {
-	return &Events{r: r, alive: alive, max: MaxEvent, buf: make([]byte, 16<<10)}
-}
-
-// First returns the first byte of the body that is no white space, without
-// taking it. It returns io.EOF for an empty body.
-func (e *Events) First() (byte, error) {
-	for i := e.pos; ; {
-		for ; i < e.end; i++ {
-			switch e.buf[i] {
-			case ' ', '\t', '\r', '\n':
-			case bom[0], bom[1], bom[2]:
-			default:
-				return e.buf[i], nil
-			}
-		}
-		shift := i - e.pos
-		if err := e.fill(); err != nil {
-			return 0, err
-		}
-		i = e.pos + shift
-	}
-}
-
-const bom = "\xEF\xBB\xBF"
-
-// Rest returns the whole remaining body, for answers that are no stream.
-func (e *Events) Rest() ([]byte, error) {
-	for {
-		if err := e.fill(); err == io.EOF {
-			return bytes.TrimPrefix(e.buf[e.pos:e.end], []byte(bom)), nil
-		} else if err != nil {
-			return nil, err
-		}
-	}
+	return &Events{cutter: newCutter(r, alive, true)}
 }
 
 // Next returns the next event that has data. At the end of the body it
@@ -144,98 +99,4 @@ func (e *Events) field(line []byte) error {
 	// As in the standard, an event whose data is empty is none.
 	e.hasData = len(e.data) > 0
 	return nil
-}
-
-// line returns the next line without its end. The slice is valid until the
-// next call.
-func (e *Events) line() ([]byte, error) {
-	for {
-		if e.skipLF && e.pos < e.end {
-			if e.buf[e.pos] == '\n' {
-				e.pos++
-				e.scan = max(e.scan, e.pos)
-			}
-			e.skipLF = false
-		}
-		if line, ok := e.cut(); ok {
-			return e.first(line), nil
-		}
-		if e.end-e.pos > e.max {
-			return nil, ErrTooLong
-		}
-		err := e.fill()
-		if err == nil {
-			continue
-		}
-		if err == io.EOF && e.pos < e.end {
-			line := e.buf[e.pos:e.end]
-			e.pos, e.scan = e.end, e.end
-			return e.first(line), nil
-		}
-		return nil, err
-	}
-}
-
-// cut takes a line out of the buffer if a whole one is there.
-func (e *Events) cut() ([]byte, bool) {
-	fresh := e.buf[e.scan:e.end]
-	n := bytes.IndexByte(fresh, '\n')
-	if n >= 0 {
-		fresh = fresh[:n]
-	}
-	if c := bytes.IndexByte(fresh, '\r'); c >= 0 {
-		n, e.skipLF = c, true
-	}
-	if n < 0 {
-		e.scan = e.end
-		return nil, false
-	}
-	at := e.scan + n
-	line := e.buf[e.pos:at]
-	e.pos, e.scan, e.moved = at+1, at+1, true
-	return line, true
-}
-
-// first strips the byte order mark from the first line.
-func (e *Events) first(line []byte) []byte {
-	if e.begun {
-		return line
-	}
-	e.begun = true
-	return bytes.TrimPrefix(line, []byte(bom))
-}
-
-// fill waits for more bytes. It keeps what was not parsed.
-func (e *Events) fill() error {
-	if e.err != nil {
-		return e.err
-	}
-	if e.moved && e.alive != nil {
-		e.alive()
-	}
-	e.moved = false
-	if e.pos > 0 {
-		copy(e.buf, e.buf[e.pos:e.end])
-		e.end, e.scan, e.pos = e.end-e.pos, e.scan-e.pos, 0
-	}
-	if e.end == len(e.buf) {
-		if e.end > e.max {
-			return ErrTooLong
-		}
-		e.buf = append(e.buf, make([]byte, len(e.buf))...)
-	}
-	for range 100 {
-		n, err := e.r.Read(e.buf[e.end:])
-		e.end += n
-		if err != nil {
-			e.err = err
-		}
-		if n > 0 {
-			return nil
-		}
-		if e.err != nil {
-			return e.err
-		}
-	}
-	return io.ErrNoProgress
 }
