@@ -50,7 +50,10 @@ func (b *Blobs) Store(ctx context.Context, s domain.Session, blobs []domain.Reso
 		data := bytesOf(r)
 		sum := sha256.Sum256(data)
 		a := domain.Attachment{SHA256: hex.EncodeToString(sum[:]), MIME: r.MIME, URI: r.URI, Size: int64(len(data))}
-		name := a.SHA256 + suffixOf(r.MIME)
+		if pic, ok := pictureOf(data); ok && strings.HasPrefix(r.MIME, "image/") {
+			a.MIME = pic.mime // providers refuse a picture of another type than it is said to be
+		}
+		name := a.SHA256 + suffixOf(a.MIME)
 		a.Path, a.Name = join(path, name), displayName(r.URI, name)
 		if err := storeAs(d, name, data); err != nil {
 			return nil, systemError(a.Path, err)

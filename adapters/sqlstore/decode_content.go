@@ -17,6 +17,7 @@ type flat struct {
 	data        []byte
 	binary      bool
 	size        int64
+	inline      bool
 
 	block   domain.Block
 	oldText string
@@ -40,7 +41,7 @@ func readBlock(r *reader) domain.Block {
 	case typeLink:
 		return domain.Link{URI: f.uri, Name: f.name, Title: f.title, Description: f.description, MIME: f.mime, Size: f.size}
 	case typeAttachment:
-		return domain.Attachment{Path: f.path, SHA256: f.sha256, MIME: f.mime, Name: f.name, URI: f.uri, Size: f.size}
+		return domain.Attachment{Path: f.path, SHA256: f.sha256, MIME: f.mime, Name: f.name, URI: f.uri, Size: f.size, Inline: f.inline}
 	}
 	r.fail("the unknown block " + f.kind)
 	return nil
@@ -96,6 +97,8 @@ func readFlat(r *reader, content bool) (f flat) {
 			f.binary = r.flag()
 		case "size":
 			f.size = r.number()
+		case "inline":
+			f.inline = r.flag()
 		case "old_text":
 			f.oldText = r.text()
 		case "new_text":

@@ -284,6 +284,7 @@ func writeBlock(w *writer, b domain.Block) error {
 		text(w, "name", b.Name)
 		text(w, "uri", b.URI)
 		w.number("size", b.Size)
+		w.flag("inline", b.Inline)
 	default:
 		return domain.Errorf(domain.InvalidArgument, "A %T cannot be stored as a content block", b)
 	}

@@ -1,5 +1,7 @@
 package domain
 
+import "strings"
+
 // Block is one piece of content in a prompt, a message or a tool's result.
 // Members: Text, Image, Audio, Resource, Link, Attachment.
 //
@@ -50,6 +52,31 @@ type Attachment struct {
 	Name   string // display name
 	URI    string // the uri the client gave, if any
 	Size   int64  // bytes
+	// Inline is set for what came as an Image or Audio block of its own. A
+	// client is shown it as one again.
+	Inline bool
+}
+
+// VisiblePicture reports whether models that see take a picture of that type.
+// Others are left to tools.
+func VisiblePicture(mime string) bool {
+	switch mime {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return true
+	}
+	return false
+}
+
+// Media turns an attachment and its bytes back into the block it came as: an
+// Image or Audio. It is false for what is neither.
+func (a Attachment) Media(data []byte) (Block, bool) {
+	switch {
+	case strings.HasPrefix(a.MIME, "image/"):
+		return Image{MIME: a.MIME, Data: data, URI: a.URI}, true
+	case strings.HasPrefix(a.MIME, "audio/"):
+		return Audio{MIME: a.MIME, Data: data}, true
+	}
+	return nil, false
 }
 
 func (Text) isBlock()       {}

@@ -77,7 +77,7 @@ func (c *Conversation) Add(e Entry) {
 	case CallFinished:
 		c.begun = slices.DeleteFunc(c.begun, func(b begun) bool { return b.call == r.Call })
 		if i := c.waitingAt(r.Call); i >= 0 {
-			c.messages = append(c.messages, ToolOutput{Call: c.waiting[i].call, Text: r.Text, Failed: r.Failed || r.Interrupted})
+			c.messages = append(c.messages, ToolOutput{Call: c.waiting[i].call, Text: r.Text, Failed: r.Failed || r.Interrupted, Media: pictures(r.Content)})
 			c.waiting = slices.Delete(c.waiting, i, i+1)
 		}
 	case PermissionGiven:
@@ -96,6 +96,18 @@ func (c *Conversation) Add(e Entry) {
 		c.finish(r)
 	case Unknown:
 	}
+}
+
+// pictures are those of a call's content that a model may be shown: pictures
+// that were read, not files that were delivered.
+func pictures(list []CallContent) []Block {
+	var out []Block
+	for _, c := range list {
+		if f, ok := c.(FileContent); ok && !f.Delivered && VisiblePicture(f.File.MIME) {
+			out = append(out, f.File)
+		}
+	}
+	return out
 }
 
 // input puts what the model has to be told before the user's own blocks.

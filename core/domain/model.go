@@ -51,8 +51,9 @@ type ToolOutput struct {
 	Call   ModelCall
 	Text   string
 	Failed bool
-	// Media is what the model is shown besides the text: Image or Audio. A
-	// provider whose tool results hold text alone gets it directly behind them.
+	// Media is what the model is shown besides the text: Image or Audio, in a
+	// Conversation as the Attachment it was read from. A provider whose tool
+	// results hold text alone gets it directly behind them.
 	Media []Block
 }
 

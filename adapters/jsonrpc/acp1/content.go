@@ -16,8 +16,10 @@ type contentReader struct {
 	// lenient reads what ZeroClaw's clients send: a part with a text is text
 	// whatever its type says, and a resource may lack its uri.
 	lenient  bool
-	maxBlobs int // bytes of all blobs together, decoded
-	blobs    int // read so far
+	images   bool // promptCapabilities.image was offered
+	audio    bool // promptCapabilities.audio was offered
+	maxBlobs int  // bytes of all blobs together, decoded
+	blobs    int  // read so far
 }
 
 // prompt reads the member prompt: a string, or a list of content blocks.
@@ -79,9 +81,37 @@ func (r *contentReader) block(raw json.RawMessage) (domain.Block, error) {
 	case "resource_link":
 		return r.link(o)
 	case "image", "audio":
-		return nil, bad("this agent does not take %s blocks: promptCapabilities.%s is false", kind, kind)
+		return r.media(kind, o)
 	}
 	return nil, bad("type %q is not a kind of content this agent takes", brief(kind))
+}
+
+// media reads a picture or a sound, which is taken only where it was offered.
+func (r *contentReader) media(kind string, o object) (domain.Block, error) {
+	if kind == "image" && !r.images || kind == "audio" && !r.audio {
+		return nil, bad("this agent does not take %s blocks: promptCapabilities.%s is false; its model cannot use them", kind, kind)
+	}
+	mime, err := o.required("mimeType")
+	if err != nil {
+		return nil, err
+	}
+	if mime = strings.ToLower(mime); !strings.HasPrefix(mime, kind+"/") || len(mime) == len(kind)+1 {
+		return nil, bad("mimeType of %s block must begin with %q", map[string]string{"image": "an image", "audio": "an audio"}[kind], kind+"/")
+	}
+	if o["data"] == nil {
+		return nil, bad("data is required: the %s as base64", kind)
+	}
+	data, err := r.blob("data", o["data"])
+	if err != nil {
+		return nil, err
+	}
+	if len(data) == 0 {
+		return nil, bad("data is empty")
+	}
+	if kind == "audio" {
+		return domain.Audio{MIME: mime, Data: data}, nil
+	}
+	return domain.Image{MIME: mime, Data: data, URI: o.text("uri")}, nil
 }
 
 // link reads a resource_link. Any uri scheme is welcome.
@@ -135,28 +165,28 @@ func (r *contentReader) resource(raw json.RawMessage) (domain.Block, error) {
 		return nil, bad("resource needs a text or a blob, as a string")
 	}
 	res.Binary = true
-	res.Blob, err = r.blob(o["blob"])
+	res.Blob, err = r.blob("resource.blob", o["blob"])
 	return res, err
 }
 
 // blob decodes base64 strictly: the standard alphabet, padded, nothing else.
-func (r *contentReader) blob(raw json.RawMessage) ([]byte, error) {
+func (r *contentReader) blob(what string, raw json.RawMessage) ([]byte, error) {
 	text, ok := stringOf(raw)
 	if !ok {
-		return nil, bad("resource.blob must be a string")
+		return nil, bad("%s must be a string", what)
 	}
 	if size := base64.StdEncoding.DecodedLen(len(text)) - strings.Count(text[max(0, len(text)-2):], "="); size > domain.MaxBlobBytes {
-		return nil, bad("resource.blob holds %d bytes, the limit is %d: send a resource_link instead", size, domain.MaxBlobBytes)
+		return nil, bad("%s holds %d bytes, the limit is %d: send a resource_link instead", what, size, domain.MaxBlobBytes)
 	} else if r.blobs += size; r.blobs > r.maxBlobs {
 		return nil, bad("the prompt's blobs hold more than %d bytes together: send resource_links instead", r.maxBlobs)
 	}
 	// The decoder skips line breaks, which strict base64 does not have.
 	if strings.ContainsAny(text, "\r\n") {
-		return nil, bad("resource.blob is not base64: it has line breaks")
+		return nil, bad("%s is not base64: it has line breaks", what)
 	}
 	data, err := base64.StdEncoding.Strict().DecodeString(text)
 	if err != nil {
-		return nil, bad("resource.blob is not padded standard base64")
+		return nil, bad("%s is not padded standard base64", what)
 	}
 	return data, nil
 }

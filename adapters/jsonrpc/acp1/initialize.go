@@ -24,6 +24,10 @@ func (c *connection) initialize(_ context.Context, params json.RawMessage) (json
 		a := &agreement{
 			dialect: dialect, info: clientInfo(p, dialect == jsonrpc.Zeroclaw), durable: c.p.Sessions.Durable(),
 		}
+		if agent, ok := c.defaultAgent(); ok {
+			model := c.p.Models.Describe(agent.Model)
+			a.images, a.audio = model.Images, model.Audio
+		}
 		c.agreed.Store(a)
 		c.conn.SetDialect(dialect)
 		return jsonrpc.Reply{Result: c.offer(a)}, nil
@@ -91,7 +95,8 @@ func (c *connection) offer(a *agreement) initializeResult {
 	result := initializeResult{
 		ProtocolVersion: protocolVersion,
 		Capabilities: capabilities{
-			LoadSession: a.durable, Prompt: promptCapabilities{EmbeddedContext: true}, Session: session,
+			LoadSession: a.durable, Session: session,
+			Prompt: promptCapabilities{Image: a.images, Audio: a.audio, EmbeddedContext: true},
 		},
 		AuthMethods: c.authMethods(a),
 		AgentInfo:   implementation(c.p.Info),

@@ -73,6 +73,31 @@ func TestInitialize_Answer(t *testing.T) {
 	})
 }
 
+// The model in use decides what a prompt may hold, and a prompt that holds more
+// is refused.
+func TestInitialize_Senses(t *testing.T) {
+	const picture = `{"type":"image","mimeType":"image/png","data":"aGk="}`
+	const sound = `{"type":"audio","mimeType":"audio/wav","data":"aGk="}`
+	for _, c := range []struct{ images, audio bool }{{true, false}, {false, true}, {true, true}} {
+		w := newWorld()
+		w.senses = domain.ModelInfo{Images: c.images, Audio: c.audio}
+		run(t, w, func(r *rig) {
+			can := r.initialize(`{}`).in("agentCapabilities").in("promptCapabilities")
+			if can.flag("image") != c.images || can.flag("audio") != c.audio {
+				t.Errorf("offered %v for %+v", can, c)
+			}
+			id := r.newSession()
+			for block, taken := range map[string]bool{picture: c.images, sound: c.audio} {
+				if params := `{"sessionId":"` + id + `","prompt":[` + block + `]}`; taken {
+					r.ok("session/prompt", params)
+				} else {
+					r.fails(-32602, "session/prompt", params)
+				}
+			}
+		})
+	}
+}
+
 func TestInitialize_Zeroclaw(t *testing.T) {
 	run(t, newWorld(), func(r *rig) {
 		got := r.ok("initialize", ``)

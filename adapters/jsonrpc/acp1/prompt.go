@@ -11,7 +11,10 @@ import (
 // the turn takes its place, before the next message is read: a cancel that
 // follows on the wire finds it.
 func (c *connection) prompt(ctx context.Context, id domain.SessionID, p object) (jsonrpc.Task, error) {
-	reader := contentReader{lenient: c.state().zeroclaw(), maxBlobs: c.p.Limits.MaxPromptBlobBytes}
+	a := c.state()
+	reader := contentReader{
+		lenient: a.zeroclaw(), images: a.images, audio: a.audio, maxBlobs: c.p.Limits.MaxPromptBlobBytes,
+	}
 	blocks, err := reader.prompt(p["prompt"])
 	if err != nil {
 		return nil, err

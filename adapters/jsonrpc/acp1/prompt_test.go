@@ -20,6 +20,7 @@ func TestPrompt_Content(t *testing.T) {
 	cases := []struct {
 		name, prompt string
 		lenient      bool
+		senses       bool           // pictures and sounds were offered
 		want         []domain.Block // nil when refused
 		says         string
 	}{
@@ -45,6 +46,18 @@ func TestPrompt_Content(t *testing.T) {
 			want: []domain.Block{domain.Resource{Text: "a"}}},
 		{name: "a link without a name in zeroclaw", prompt: `[{"type":"resource_link","uri":"file:///a/b.go"}]`, lenient: true,
 			want: []domain.Block{domain.Link{URI: "file:///a/b.go", Name: "b.go"}}},
+
+		{name: "a picture", prompt: `[{"type":"image","mimeType":"image/PNG","data":"aGk=","uri":"file:///a.png"}]`, senses: true,
+			want: []domain.Block{domain.Image{MIME: "image/png", Data: []byte("hi"), URI: "file:///a.png"}}},
+		{name: "a sound", prompt: `[{"type":"audio","mimeType":"audio/wav","data":"aGk="}]`, senses: true,
+			want: []domain.Block{domain.Audio{MIME: "audio/wav", Data: []byte("hi")}}},
+		{name: "a picture of no type", prompt: `[{"type":"image","data":"aGk="}]`, senses: true, says: "mimeType is required"},
+		{name: "a picture of another type", prompt: `[{"type":"image","mimeType":"text/html","data":"aGk="}]`, senses: true, says: `mimeType of an image block must begin with "image/"`},
+		{name: "a sound of half a type", prompt: `[{"type":"audio","mimeType":"audio/","data":"aGk="}]`, senses: true, says: `must begin with "audio/"`},
+		{name: "a picture without data", prompt: `[{"type":"image","mimeType":"image/png"}]`, senses: true, says: "data is required"},
+		{name: "an empty picture", prompt: `[{"type":"image","mimeType":"image/png","data":""}]`, senses: true, says: "data is empty"},
+		{name: "a picture that is no base64", prompt: `[{"type":"image","mimeType":"image/png","data":"a b"}]`, senses: true, says: "data is not padded standard base64"},
+		{name: "a picture that is no string", prompt: `[{"type":"image","mimeType":"image/png","data":5}]`, senses: true, says: "data must be a string"},
 
 		{name: "missing", prompt: ``, says: "prompt is required"},
 		{name: "null", prompt: `null`, says: "prompt must be"},
@@ -78,7 +91,7 @@ func TestPrompt_Content(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			r := contentReader{lenient: c.lenient, maxBlobs: 1000}
+			r := contentReader{lenient: c.lenient, images: c.senses, audio: c.senses, maxBlobs: 1000}
 			got, err := r.prompt([]byte(c.prompt))
 			if c.want == nil {
 				if err == nil {
@@ -147,7 +160,7 @@ func FuzzPrompt(f *testing.F) {
 		f.Add([]byte(s), true)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, lenient bool) {
-		r := contentReader{lenient: lenient, maxBlobs: 64}
+		r := contentReader{lenient: lenient, images: true, audio: true, maxBlobs: 64}
 		blocks, err := r.prompt(raw)
 		if err != nil {
 			if !domain.HasCode(err, domain.InvalidArgument) {

@@ -129,6 +129,8 @@ type agreement struct {
 	dialect jsonrpc.Dialect
 	info    domain.ClientInfo
 	durable bool // sessions outlive the process: load, resume, list and delete work
+	images  bool // the default agent's model sees
+	audio   bool // the default agent's model hears
 }
 
 func (a *agreement) zeroclaw() bool { return a.dialect == jsonrpc.Zeroclaw }

@@ -22,7 +22,8 @@ type world struct {
 	agents   []domain.Agent
 	fallback string // the configured default agent
 	models   map[domain.ModelRef]error
-	history  []domain.Update // what a load replays
+	senses   domain.ModelInfo // what every model can take
+	history  []domain.Update  // what a load replays
 	notes    []string
 	pageSize int
 	set      func(*Params)
@@ -344,7 +345,11 @@ type models struct{ w *world }
 func (m models) Open(_ context.Context, ref domain.ModelRef) (ports.Model, error) {
 	return nil, m.w.models[ref]
 }
-func (m models) Describe(ref domain.ModelRef) domain.ModelInfo { return domain.ModelInfo{Ref: ref} }
+func (m models) Describe(ref domain.ModelRef) domain.ModelInfo {
+	info := m.w.senses
+	info.Ref = ref
+	return info
+}
 
 func (m models) Catalog(context.Context) ([]domain.ModelInfo, error) { return nil, nil }
 

@@ -406,3 +406,39 @@ func TestOpen_LoadShowsFilesAgain(t *testing.T) {
 		}
 	})
 }
+
+// A picture or a sound of a prompt comes back as what it was sent as, as long
+// as its file is the same; then it is a link to it.
+func TestOpen_LoadShowsMediaAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		id := w.fresh()
+		file := func(path, mime string, inline bool, size int64) domain.Attachment {
+			return domain.Attachment{Path: path, SHA256: path, MIME: mime, Inline: inline, Size: size}
+		}
+		sent := []domain.Block{
+			file("/p/a", "image/png", true, 2), file("/p/b", "audio/wav", true, 2), file("/p/c", "image/png", false, 2),
+			file("/p/gone", "image/png", true, 2), file("/p/huge", "image/png", true, domain.MaxShownPicture+1),
+		}
+		recs := whole(1)
+		said := recs[0].(domain.UserSaid)
+		said.Blocks = sent
+		w.says(id, append([]domain.Record{said}, recs[1:]...)...)
+		w.close(id)
+		w.blobs.holds = map[string]string{"/p/a": "/p/a", "/p/b": "/p/b", "/p/c": "/p/c", "/p/huge": "/p/huge"}
+		if _, err := w.load(w.client, domain.OpenSession{ID: id, Replay: true}); err != nil {
+			t.Fatal(err)
+		}
+		var got []domain.Block
+		for _, u := range w.client.log() {
+			if m, ok := u.(domain.UserMessage); ok {
+				got = append(got, m.Block)
+			}
+		}
+		want := []domain.Block{
+			domain.Image{MIME: "image/png", Data: []byte("/p/a")}, domain.Audio{MIME: "audio/wav", Data: []byte("/p/b")}, sent[2], sent[3], sent[4],
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("shown again (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -13,6 +13,11 @@ import (
 // in words; a client is never shown anything but what it was shown first.
 func (l *Live) showAgain(ctx context.Context, row domain.Session, ups []domain.Update) []domain.Update {
 	for i, u := range ups {
+		if said, ok := u.(domain.UserMessage); ok {
+			said.Block = l.showMediaAgain(ctx, row, said.Block)
+			ups[i] = said
+			continue
+		}
 		changed, ok := u.(domain.CallChanged)
 		if !ok || !slices.ContainsFunc(changed.Content, isFile) {
 			continue
@@ -26,6 +31,23 @@ func (l *Live) showAgain(ctx context.Context, row domain.Session, ups []domain.U
 		ups[i] = changed
 	}
 	return ups
+}
+
+// showMediaAgain turns a picture or sound of a prompt back into what the client
+// sent. One that is gone or has changed stays a link to where it was.
+func (l *Live) showMediaAgain(ctx context.Context, row domain.Session, b domain.Block) domain.Block {
+	a, ok := b.(domain.Attachment)
+	if !ok || !a.Inline || a.Size > domain.MaxShownPicture {
+		return b
+	}
+	data, err := l.svc.p.Blobs.Read(ctx, row, a)
+	if err != nil {
+		return b
+	}
+	if m, ok := a.Media(data); ok {
+		return m
+	}
+	return b
 }
 
 func isFile(c domain.CallContent) bool {

@@ -96,12 +96,12 @@ func (t *turn) equip() {
 	}
 }
 
-// storeBlobs puts the binary resources of the prompt into files and returns
+// storeBlobs puts the pictures, sounds and binary resources of the prompt into files and returns
 // the blocks with attachments in their place.
 func (t *turn) storeBlobs(ctx context.Context) ([]domain.Block, error) {
 	var blobs []domain.Resource
 	for _, b := range t.prompt.Blocks {
-		if r, ok := b.(domain.Resource); ok && r.Binary {
+		if r, _, ok := blobOf(b); ok {
 			blobs = append(blobs, r)
 		}
 	}
@@ -114,7 +114,8 @@ func (t *turn) storeBlobs(ctx context.Context) ([]domain.Block, error) {
 	}
 	blocks := make([]domain.Block, 0, len(t.prompt.Blocks))
 	for _, b := range t.prompt.Blocks {
-		if r, ok := b.(domain.Resource); ok && r.Binary {
+		if _, inline, ok := blobOf(b); ok {
+			stored[0].Inline = inline
 			blocks = append(blocks, stored[0])
 			stored = stored[1:]
 			continue
@@ -122,4 +123,19 @@ func (t *turn) storeBlobs(ctx context.Context) ([]domain.Block, error) {
 		blocks = append(blocks, b)
 	}
 	return blocks, nil
+}
+
+// blobOf returns what is stored of a block as a file, and whether it came as
+// media of its own; false when the block holds no bytes.
+func blobOf(b domain.Block) (r domain.Resource, inline, ok bool) {
+	switch b := b.(type) {
+	case domain.Resource:
+		return b, false, b.Binary
+	case domain.Image:
+		return domain.Resource{URI: b.URI, MIME: b.MIME, Blob: b.Data, Binary: true}, true, true
+	case domain.Audio:
+		return domain.Resource{MIME: b.MIME, Blob: b.Data, Binary: true}, true, true
+	case domain.Text, domain.Link, domain.Attachment:
+	}
+	return domain.Resource{}, false, false
 }

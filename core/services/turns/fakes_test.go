@@ -84,11 +84,15 @@ type model struct {
 	mu       sync.Mutex
 	steps    []step
 	requests []domain.ModelRequest
+	info     *domain.ModelInfo // nil: one with a window of 1,000 tokens
 }
 
 var _ ports.Model = (*model)(nil)
 
 func (m *model) Info() domain.ModelInfo {
+	if m.info != nil {
+		return *m.info
+	}
 	return domain.ModelInfo{Ref: domain.ModelRef{Provider: "test", Model: "one"}, ContextWindow: 1000, Tools: true}
 }
 
@@ -320,6 +324,8 @@ func (roots) Canonical(path string) string { return path }
 // blobs names blobs by their length.
 type blobs struct {
 	onStore func(context.Context) error
+	files   map[string][]byte // by path; what is not there cannot be read
+	size    int64             // of every attachment
 }
 
 func (b *blobs) Store(ctx context.Context, s domain.Session, in []domain.Resource) ([]domain.Attachment, error) {
@@ -330,12 +336,15 @@ func (b *blobs) Store(ctx context.Context, s domain.Session, in []domain.Resourc
 	}
 	out := make([]domain.Attachment, len(in))
 	for i, r := range in {
-		out[i] = domain.Attachment{Path: fmt.Sprintf("%s/uploads/%d.bin", s.Cwd, len(r.Blob)), MIME: r.MIME, URI: r.URI, Name: "blob"}
+		out[i] = domain.Attachment{Path: fmt.Sprintf("%s/uploads/%d.bin", s.Cwd, len(r.Blob)), MIME: r.MIME, URI: r.URI, Name: "blob", Size: b.size}
 	}
 	return out, nil
 }
 
-func (b *blobs) Read(context.Context, domain.Session, domain.Attachment) ([]byte, error) {
+func (b *blobs) Read(_ context.Context, _ domain.Session, a domain.Attachment) ([]byte, error) {
+	if data, ok := b.files[a.Path]; ok {
+		return data, nil
+	}
 	return nil, domain.Errorf(domain.NotFound, "nothing is shown again here")
 }
 

@@ -8,11 +8,7 @@ func (t *turn) request() (domain.ModelRequest, error) {
 	if err != nil {
 		return domain.ModelRequest{}, err
 	}
-	for i, m := range messages {
-		if in, ok := m.(domain.UserInput); ok {
-			messages[i] = domain.UserInput{Blocks: []domain.Block{domain.Text{Text: domain.PromptText(in.Blocks)}}}
-		}
-	}
+	t.showMedia(messages)
 	return domain.ModelRequest{
 		Session:         t.sid,
 		Model:           t.view.Agent.Model,

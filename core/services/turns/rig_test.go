@@ -123,6 +123,15 @@ func (w *world) begin(text string) *running {
 	return r
 }
 
+func (w *world) beginBlocks(blocks []domain.Block) *running {
+	w.t.Helper()
+	r, err := w.tryBlocks(domain.Prompt{Blocks: blocks})
+	if err != nil {
+		w.t.Fatalf("begin: %v", err)
+	}
+	return r
+}
+
 func (w *world) tryBegin(text string) (*running, error) {
 	return w.tryBlocks(domain.Prompt{Blocks: []domain.Block{domain.Text{Text: text}}, Queue: true})
 }
