@@ -20,6 +20,8 @@ type Call struct {
 	// Authorize puts the key where the provider wants it. It is not called
 	// when there is no key.
 	Authorize func(h http.Header, key string)
+	// Headers are sent besides the usual ones. Configured headers are over them.
+	Headers map[string]string
 	// Public are values of the body that may be quoted in an error, such as
 	// the model's name. All else of the body is cut out of what a provider
 	// says.
@@ -91,6 +93,9 @@ func (p *Provider) request(ctx context.Context, call Call, key string) (*http.Re
 	}
 	req.Header.Set("Accept", accept)
 	req.Header.Set("User-Agent", p.Client.cfg.UserAgent)
+	for name, value := range call.Headers {
+		req.Header.Set(name, value)
+	}
 	if key != "" && call.Authorize != nil {
 		call.Authorize(req.Header, key)
 	}
