@@ -104,7 +104,7 @@ type Provider struct {
 // Opener makes the models of one provider type.
 type Opener struct {
 	// Open returns a model without asking it anything. The info holds what
-	// catalogue and configuration know; Open may complete it.
+	// catalogue and configuration know; Complete has completed it.
 	Open func(Provider, domain.ModelInfo) (ports.Model, error)
 	// Models are listed in the catalogue even when configuration names none.
 	Models []string
@@ -180,7 +180,7 @@ func (m *Models) Open(ctx context.Context, ref domain.ModelRef) (ports.Model, er
 	if model, ok := m.open[ref]; ok {
 		return model, nil
 	}
-	model, err := m.openers[p.Type].Open(Provider{ProviderConfig: p, Client: m.client}, p.info(ref.Model))
+	model, err := m.openers[p.Type].Open(Provider{ProviderConfig: p, Client: m.client}, m.info(p, ref.Model))
 	if err != nil {
 		return nil, err
 	}
@@ -202,9 +202,16 @@ func (m *Models) Describe(ref domain.ModelRef) domain.ModelInfo {
 	if !ok {
 		return domain.ModelInfo{Ref: ref}
 	}
-	info := p.info(ref.Model)
+	return m.info(p, ref.Model)
+}
+
+// info puts together what catalogue, the provider's type and configuration
+// know of a model; each is over the one before.
+func (m *Models) info(p ProviderConfig, model string) domain.ModelInfo {
+	info := p.info(model)
 	if complete := m.openers[p.Type].Complete; complete != nil {
 		info = complete(info)
+		p.Models[model].apply(&info)
 	}
 	return info
 }
