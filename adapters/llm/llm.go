@@ -56,6 +56,9 @@ type ProviderConfig struct {
 	// nothing of a reply was passed on; 0 means none.
 	MaxRetries int
 	Models     map[string]ModelFacts // by the provider's own model name
+	// Fallback are the models to ask, in this order, when one of the provider
+	// cannot answer now. Those that are not configured are passed over.
+	Fallback []domain.ModelRef
 }
 
 // DefaultTimeout is how long a provider may take to its first sign of an
@@ -130,8 +133,10 @@ type Models struct {
 	openers   map[string]Opener
 	client    *Client
 
-	mu   sync.Mutex
-	open map[domain.ModelRef]ports.Model
+	mu     sync.Mutex
+	open   map[domain.ModelRef]ports.Model
+	chains map[domain.ModelRef]*chain // of models with fallbacks
+	cool   cooling
 }
 
 var _ ports.Models = (*Models)(nil)
@@ -144,6 +149,7 @@ func New(cfg Config, openers map[string]Opener) (*Models, error) {
 		openers:   openers,
 		client:    NewClient(cfg.HTTP),
 		open:      make(map[domain.ModelRef]ports.Model),
+		chains:    make(map[domain.ModelRef]*chain),
 	}
 	for _, p := range cfg.Providers {
 		if _, twice := m.providers[p.Name]; twice {
@@ -159,12 +165,31 @@ func New(cfg Config, openers map[string]Opener) (*Models, error) {
 	return m, nil
 }
 
-// Open returns the model of that name. Any model name of a configured
-// provider is accepted: providers have more models than a catalogue knows.
+// Open returns the model of that name, which asks the provider's fallbacks
+// when it cannot answer. Any model name of a configured provider is accepted:
+// providers have more models than a catalogue knows.
 func (m *Models) Open(ctx context.Context, ref domain.ModelRef) (ports.Model, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, domain.WrapError(domain.Cancelled, context.Cause(ctx), "opening the model was cancelled")
 	}
+	model, err := m.single(ref)
+	if err != nil {
+		return nil, err
+	}
+	refs := m.providers[ref.Provider].chained(ref)
+	if len(refs) == 1 {
+		return model, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.chains[ref] == nil {
+		m.chains[ref] = &chain{models: m, primary: model, refs: refs}
+	}
+	return m.chains[ref], nil
+}
+
+// single returns a model that asks nobody else.
+func (m *Models) single(ref domain.ModelRef) (ports.Model, error) {
 	p, ok := m.providers[ref.Provider]
 	if !ok {
 		return nil, domain.Errorf(domain.InvalidArgument, "provider %q is not configured; %s", ref.Provider, m.known())

@@ -79,6 +79,8 @@ type result struct {
 	usage    domain.Usage
 	usages   int
 	retrying []domain.Retrying
+	fell     []domain.FellBack
+	attempt  int // the last one that failed, of the model asked now
 	finish   *domain.Finish
 	err      error
 	events   int
@@ -139,8 +141,11 @@ func (r *result) take(t TB, ev domain.ModelEvent) {
 			t.Errorf("a %T came between a CallRequested and Finish", ev)
 		}
 	}
-	if _, ok := ev.(domain.Retrying); ok && r.events > len(r.retrying)+1 {
-		t.Errorf("Retrying came after something of a reply was passed on")
+	switch ev.(type) {
+	case domain.Retrying, domain.FellBack:
+		if r.events > len(r.retrying)+len(r.fell)+1 {
+			t.Errorf("a %T came after something of a reply was passed on", ev)
+		}
 	}
 	switch ev := ev.(type) {
 	case domain.TextDelta:
@@ -167,8 +172,15 @@ func (r *result) take(t TB, ev domain.ModelEvent) {
 		r.usages++
 	case domain.Retrying:
 		r.retrying = append(r.retrying, ev)
-		if ev.Attempt != len(r.retrying) || ev.Reason == "" || ev.Wait < 0 {
-			t.Errorf("Retrying %+v is not the one after attempt %d, or gives no reason", ev, len(r.retrying))
+		r.attempt++
+		if ev.Attempt != r.attempt || ev.Reason == "" || ev.Wait < 0 {
+			t.Errorf("Retrying %+v is not the one after attempt %d, or gives no reason", ev, r.attempt)
+		}
+	case domain.FellBack:
+		r.fell = append(r.fell, ev)
+		r.attempt = 0 // the attempts of another model
+		if ev.From == ev.To.Ref || ev.Reason == "" {
+			t.Errorf("FellBack %+v names no change, or gives no reason", ev)
 		}
 	case domain.Finish:
 		r.finish = &ev
