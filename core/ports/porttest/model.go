@@ -33,6 +33,8 @@ type ModelHarness struct {
 	Idle      time.Duration
 	// NoThoughtCount is set for a wire that does not count thoughts apart.
 	NoThoughtCount bool
+	// NoCacheCount is set for a wire that does not tell what came from a cache.
+	NoCacheCount bool
 }
 
 // Served is a model with the provider behind it.

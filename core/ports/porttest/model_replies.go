@@ -63,6 +63,9 @@ func replyChecks() []check[ModelHarness] {
 			if h.NoThoughtCount {
 				want.Thought = 0
 			}
+			if h.NoCacheCount {
+				want.CachedRead = 0
+			}
 			r := ask(t, s.Model, SampleRequest())
 			r.done(t, domain.FinishStop)
 			if r.usage != want {
