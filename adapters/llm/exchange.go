@@ -20,6 +20,16 @@ type Call struct {
 	// Authorize puts the key where the provider wants it. It is not called
 	// when there is no key.
 	Authorize func(h http.Header, key string)
+	// Sign, when not nil, is called in place of Authorize, with all headers
+	// set: for a key that signs a request instead of travelling with it. Now is
+	// the time of the request. Its error, which is coded, is that of the
+	// exchange.
+	Sign func(req *http.Request, body []byte, key string, now time.Time) error
+	// Secrets, when not nil, returns the parts of a key that are secrets by
+	// themselves.
+	Secrets func(key string) []string
+	// Accept is the type of answer that is asked for; "" is events or JSON.
+	Accept string
 	// Headers are sent besides the usual ones. Configured headers are over them.
 	Headers map[string]string
 	// Public are values of the body that may be quoted in an error, such as
@@ -91,6 +101,9 @@ func (p *Provider) request(ctx context.Context, call Call, key string) (*http.Re
 	if !call.get {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	if call.Accept != "" {
+		accept = call.Accept
+	}
 	req.Header.Set("Accept", accept)
 	req.Header.Set("User-Agent", p.Client.cfg.UserAgent)
 	for name, value := range call.Headers {
@@ -101,6 +114,11 @@ func (p *Provider) request(ctx context.Context, call Call, key string) (*http.Re
 	}
 	for name, value := range p.Headers {
 		req.Header.Set(name, value)
+	}
+	if key != "" && call.Sign != nil && !p.authorized() {
+		if err := call.Sign(req, call.Body, key, p.Client.cfg.Now()); err != nil {
+			return nil, err
+		}
 	}
 	return req, nil
 }

@@ -3,7 +3,6 @@ package llm
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"slices"
 )
@@ -13,15 +12,12 @@ import (
 const maxDocument = 32 << 20
 
 // Fetch gets one JSON document of a provider, such as the list of its models,
-// and decodes it into to. It asks once. Errors are coded as those of a stream.
+// and decodes it into to. It asks once. Errors are coded as those of a stream;
+// a refusal is a *Failure.
 func (p *Provider) Fetch(ctx context.Context, call Call, to any) error {
 	call.get = true
 	x, err := p.Start(ctx, call)
 	if err != nil {
-		var f *Failure
-		if errors.As(err, &f) {
-			return f.Err
-		}
 		return err
 	}
 	defer x.Close()

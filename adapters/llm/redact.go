@@ -31,6 +31,11 @@ const (
 func newRedactor(p *Provider, call Call, key string) redactor {
 	r := redactor{body: call.Body, public: call.Public}
 	r.hide(key)
+	if call.Secrets != nil && key != "" {
+		for _, part := range call.Secrets(key) {
+			r.hide(part)
+		}
+	}
 	for name, value := range p.Headers {
 		if secretHeader(name) {
 			r.hide(value)
@@ -84,7 +89,8 @@ func (r *redactor) clean(words string) string {
 // like: a provider may echo a key with a part of it left out or added.
 func keyShapes() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|github_pat|glpat|xox[abprs]|r8|nvapi|pplx|csk|fw)[-_][A-Za-z0-9*._-]{6,}` +
-		`|\bAIza[0-9A-Za-z_-]{10,}|\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z._-]+|\bAKIA[0-9A-Z]{8,}` +
+		`|\bAIza[0-9A-Za-z_-]{10,}|\beyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z._-]+|\bA[KS]IA[0-9A-Z]{8,}|\bABSK[0-9A-Za-z+/=]{12,}` +
+		`|\bbedrock-api-key-[0-9A-Za-z+/=_-]{6,}` +
 		`|(?:Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{16,}`)
 }
 

@@ -67,6 +67,9 @@ func parseRefusal(status int, h http.Header, body []byte) Refusal {
 		r.After = d
 	}
 	r.Never = h.Get("X-Should-Retry") == "false"
+	if kind, _, _ := strings.Cut(h.Get("X-Amzn-Errortype"), ":"); kind != "" {
+		r.Type = kind
+	}
 	if to := h.Get("Location"); status >= 300 && status < 400 && to != "" {
 		r.Message = "it redirects elsewhere"
 	}
@@ -214,7 +217,8 @@ func (r Refusal) classify() (code domain.Code, retry bool) {
 	kind := strings.ToLower(r.Type + " " + r.Code)
 	words := strings.ToLower(r.Message)
 	switch {
-	case has(kind, "insufficient_quota", "billing", "insufficient_balance", "credits") || r.Status == http.StatusPaymentRequired,
+	case has(kind, "insufficient_quota", "billing", "insufficient_balance", "credits", "servicequotaexceeded") || r.Status == http.StatusPaymentRequired,
+		has(kind, "throttlingexception") && has(words, "per day"),
 		r.Status != http.StatusBadRequest && r.After < 0 && spent(words),
 		r.Status == http.StatusBadRequest && has(words, "credit balance is too low"):
 		return domain.QuotaExhausted, false
@@ -222,10 +226,10 @@ func (r Refusal) classify() (code domain.Code, retry bool) {
 		return domain.ContextTooLong, false
 	}
 	switch s := r.Status; {
-	case s == http.StatusUnauthorized:
+	case s == http.StatusUnauthorized, has(kind, "unrecognizedclient", "expiredtoken", "incompletesignature", "invalidsignature"):
 		return domain.AuthRequired, false
 	case s == http.StatusForbidden:
-		if has(kind+" "+words, "moderation", "flagged", "unsupported_country", "not supported in your", "country, region") {
+		if has(kind+" "+words, "moderation", "flagged", "unsupported_country", "not supported in your", "country, region", "access to the model") {
 			return domain.ProviderRejected, false
 		}
 		return domain.AuthRequired, false
@@ -238,6 +242,8 @@ func (r Refusal) classify() (code domain.Code, retry bool) {
 		return domain.Unavailable, !r.Never
 	case s >= 500:
 		return domain.Unavailable, false
+	case s == http.StatusFailedDependency && has(kind, "modelerror", "modelstreamerror"): // the model behind Amazon's service fell over
+		return domain.Unavailable, true
 	case s != 0:
 		return domain.ProviderRejected, false
 	}

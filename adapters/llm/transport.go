@@ -17,6 +17,8 @@ type HTTPConfig struct {
 	// Idle is how long a running stream may be silent; 0 means DefaultIdle.
 	// Comment lines and events end a silence, single bytes do not.
 	Idle time.Duration
+	// Now is the clock that requests are signed by; nil is the system's.
+	Now func() time.Time
 	// Transport replaces the network, for tests and embedders; nil dials.
 	Transport http.RoundTripper
 }
@@ -47,6 +49,9 @@ func NewClient(cfg HTTPConfig) *Client {
 	}
 	if cfg.Idle <= 0 {
 		cfg.Idle = DefaultIdle
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
 	return &Client{cfg: cfg}
 }
