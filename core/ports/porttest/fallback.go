@@ -131,6 +131,9 @@ func fallsChecks() []check[FallbackHarness] {
 					tries += h.Retries
 				}
 				s.asked(t, tries, 1)
+				if len(r.retrying) != tries-1 {
+					t.Errorf("%d retries were told, want %d", len(r.retrying), tries-1)
+				}
 			}
 		}},
 		{"fallback-broken", "a reply that fails before anything of it was passed on is followed by another's", func(t TB, h FallbackHarness) {
@@ -234,6 +237,14 @@ func restChecks() []check[FallbackHarness] {
 			sameText(t, "the text", ask(t, s.Model, SampleRequest()).text, "two")
 			time.Sleep(11 * time.Second)
 			sameText(t, "the text", ask(t, s.Model, SampleRequest()).text, "mine")
+		}},
+		{"fallback-returns", "before a request fails the first is asked too, although it rests", func(t TB, h FallbackHarness) {
+			s := h.Serve(t, []Reply{spent, saying("mine")}, []Reply{saying("other"), spent})
+			ask(t, s.Model, SampleRequest()).done(t, domain.FinishStop)
+			r := ask(t, s.Model, SampleRequest())
+			r.done(t, domain.FinishStop)
+			sameText(t, "the text", r.text, "mine")
+			s.fell(t, r, 0, 1, 0)
 		}},
 		{"fallback-all-rest", "before a request fails everybody is asked, those too that failed a moment ago", func(t TB, h FallbackHarness) {
 			s := h.Serve(t, []Reply{spent, saying("mine")}, []Reply{spent, spent})
