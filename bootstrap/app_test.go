@@ -100,7 +100,7 @@ func TestConfigValidate_WarnsOfWhatHasNoEffect(t *testing.T) {
 		{"a limit of costs", "[agents.a]\nmax_cost_per_day = 2\n", "agents.a.max_cost_per_day: "},
 		{"and per session", "[agents.a]\nmax_cost_per_session = 2\n", "agents.a.max_cost_per_session: "},
 		{"a thought level", "[agents.a]\nthought_level = \"low\"\n", "agents.a.thought_level: "},
-		{"a fallback", "[providers.ollama]\nfallback = [\"offline/offline\"]\n", "providers.ollama.fallback: "},
+		{"a fallback", "[providers.ollama]\nfallback = [\"offline/offline\"]\n", ""},
 		{"the second protocol", "[acp]\nexperimental_v2 = true\n", "acp.experimental_v2: "},
 		{"the gateway", "[gateway]\nlisten = \"127.0.0.1:1\"\n", "gateway: "},
 		{"the bridge", "[bridge]\nurl = \"ws://h\"\n", "bridge: "},

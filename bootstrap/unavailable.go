@@ -32,11 +32,6 @@ func unavailable(cfg *Config) []string {
 			say("agents."+alias+".thought_level", "it is left to the model in this version")
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Providers)) {
-		if len(cfg.Providers[name].Fallback) > 0 {
-			say("providers."+name+".fallback", "no other model is asked in this version")
-		}
-	}
 	if cfg.ACP.ExperimentalV2 {
 		say("acp.experimental_v2", "this version speaks version 1 of the protocol only")
 	}

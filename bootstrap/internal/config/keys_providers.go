@@ -39,7 +39,7 @@ func providerKeys() []key {
 		},
 		{
 			path: "providers.<name>.fallback", kind: lists{models{}}, def: "[]",
-			doc: "Models to ask, in this order, when the provider cannot be reached.",
+			doc: "Models to ask, in this order, when the provider cannot be reached, asks to wait, or its account is spent. Not for a wrong key or a refused request.",
 			at:  func(t *target) any { return &t.provider.Fallback },
 		},
 		{
