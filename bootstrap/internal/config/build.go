@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -88,6 +89,7 @@ func (l *loader) build() {
 	c := l.cfg
 	c.settings = l.layers.winners()
 	c.ambient = ambientOf(l.env)
+	c.ambient.stored = &Credentials{keyring: l.opts.Keyring, note: c.revealed.note}
 	agents, providers, profiles, servers := map[string]*Agent{}, map[string]*Provider{}, map[string]*Profile{}, map[string]*MCPServer{}
 	for name := range l.named["agents"] {
 		agents[name] = &Agent{Alias: name}
@@ -135,6 +137,10 @@ func (l *loader) build() {
 	if c.DataDir == "" {
 		c.DataDir = xdgDir(l.env, "XDG_DATA_HOME", l.home, ".local", "share")
 	}
+	if c.DataDir != "" {
+		c.ambient.stored.path = filepath.Join(c.DataDir, "credentials.toml")
+	}
+	c.remember()
 }
 
 // complete fills in what the way to reach a server implies.

@@ -249,13 +249,16 @@ func (l *loader) warn() {
 			say([]string{"providers", name, "type"}, "%v", err)
 		}
 	}
+	if _, err := c.ambient.stored.read(); err != nil {
+		c.Warnings = append(c.Warnings, err.Error())
+	}
 	for _, s := range c.settings {
 		secret, ok := s.value.(Secret)
 		if !ok || secret.Ref() == "" {
 			continue
 		}
-		if kind, _, _ := strings.Cut(secret.Ref(), ":"); kind == "file" {
-			continue // it may be mounted later, and reading it now would keep it longer than needed
+		if kind, _, _ := strings.Cut(secret.Ref(), ":"); kind == "file" || kind == "keyring" && l.opts.Keyring != nil {
+			continue // it may be there later, and reading it now would take time and keep it longer than needed
 		}
 		if _, err := secret.Reveal(); err != nil {
 			say(s.path, "%v", err)

@@ -38,6 +38,8 @@ type Config struct {
 	home     string
 	settings []*setting // every value with its origin, sorted by id
 	ambient  ambient
+	revealed revealed
+	known    func() []string // the secrets that need no keyring; nil in a Config nobody loaded
 }
 
 // ACP is the table acp.
@@ -125,6 +127,8 @@ type Provider struct {
 	Models     map[string]Model // by id, verbatim
 	Fallback   []domain.ModelRef
 	Script     string // for type scripted: the script file, absolute
+
+	stored *Credentials // where Key looks last
 }
 
 // Model is what providers.<name>.models.<id> says about one model. Prices are

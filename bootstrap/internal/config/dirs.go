@@ -97,16 +97,18 @@ func (l *loader) workdir() string {
 
 // PrepareDataDir creates the data directory for its owner alone, and refuses
 // one that others may write to: they could plant sessions in it.
-func (c *Config) PrepareDataDir() error {
-	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
-		return fmt.Errorf("data directory %s: %w; choose another with data_dir or BERTH_DATA_DIR", c.DataDir, cause(err))
+func (c *Config) PrepareDataDir() error { return prepareDataDir(c.DataDir) }
+
+func prepareDataDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("data directory %s: %w; choose another with data_dir or BERTH_DATA_DIR", dir, cause(err))
 	}
-	info, err := os.Stat(c.DataDir)
+	info, err := os.Stat(dir)
 	if err != nil {
-		return fmt.Errorf("data directory %s: %w", c.DataDir, cause(err))
+		return fmt.Errorf("data directory %s: %w", dir, cause(err))
 	}
 	if othersMayWrite(info) {
-		return fmt.Errorf("data directory %s can be written by other users; run: chmod go-w %s", c.DataDir, c.DataDir)
+		return fmt.Errorf("data directory %s can be written by other users; run: chmod go-w %s", dir, dir)
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ type place struct {
 	dir     string // what relative paths are relative to; "" when unknown
 	env     environment
 	keyring Keyring
+	note    func(value string) // is told secrets that are read later; may be nil
 }
 
 // wrongKind is the error of every kind that got another one.

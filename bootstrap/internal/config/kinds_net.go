@@ -83,12 +83,12 @@ func (k secrets) parse(n *tomltree.Node, p place) (any, error) {
 		if err != nil {
 			return nil, fmt.Errorf("does not name a file after file: (%w)", err)
 		}
-		return secretOf(secretBox{ref: n.Text, shown: n.Text, path: path}), nil
+		return secretOf(secretBox{ref: n.Text, shown: n.Text, path: path, note: p.note}), nil
 	case "keyring":
 		if name == "" {
 			return nil, errors.New("does not name an entry after keyring:")
 		}
-		return secretOf(secretBox{ref: n.Text, shown: n.Text, keyring: p.keyring}), nil
+		return secretOf(secretBox{ref: n.Text, shown: n.Text, keyring: p.keyring, note: p.note}), nil
 	}
 	return k.literal(n.Text)
 }

@@ -64,7 +64,7 @@ type loader struct {
 // could not be read; there is no partial result.
 func Load(o Options) (*Config, error) {
 	l := &loader{
-		opts: o, env: environment(o.Env), cfg: &Config{}, table: keys(), layers: newLayers(),
+		opts: o, env: environment(o.Env), cfg: &Config{revealed: newRevealed()}, table: keys(), layers: newLayers(),
 		named: map[string]map[string]Origin{"agents": {}, "providers": {}, "profiles": {}, "mcp_servers": {}},
 	}
 	l.home = homeDir(o, l.env)
@@ -161,7 +161,7 @@ func (l *loader) note(path []string, o Origin) {
 func (l *loader) add(k *key, path []string, n *tomltree.Node, o Origin, dir string) {
 	s := &setting{key: k, path: path, id: settingID(path), origin: o}
 	if !k.unsets(n) {
-		v, err := k.kind.parse(n, place{home: l.home, dir: dir, env: l.env, keyring: l.opts.Keyring})
+		v, err := k.kind.parse(n, place{home: l.home, dir: dir, env: l.env, keyring: l.opts.Keyring, note: l.cfg.revealed.note})
 		if err != nil {
 			l.report.add(o, tomltree.JoinKeys(path), "%s", sentence(err.Error(), k.expects()))
 			return

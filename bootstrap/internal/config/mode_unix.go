@@ -21,3 +21,7 @@ func othersMayWrite(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || st.Gid != st.Uid || st.Uid == 0
 }
+
+// othersMayRead reports whether anyone but the owner can read or change a
+// file.
+func othersMayRead(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }

@@ -94,6 +94,7 @@ func (p *Provider) complete(a ambient) {
 	if !p.APIKey.IsSet() && p.NeedsKey() {
 		p.APIKey = a.key(t.KeyEnv)
 	}
+	p.stored = a.stored
 }
 
 // LookupProvider returns the configured provider of that name, or one that
@@ -122,7 +123,8 @@ func DefaultModel(env []string) (ref domain.ModelRef, ok bool) {
 }
 
 // AgentModel returns the model of an agent. Without one of its own it is the
-// default model of a configured provider that has a key, else DefaultModel.
+// default model of a configured provider that has a key, else DefaultModel,
+// else that of a provider whose key is stored by now.
 func (c *Config) AgentModel(alias string) (ref domain.ModelRef, ok bool) {
 	if m := c.Agents[alias].Model; m != (domain.ModelRef{}) {
 		return m, true
@@ -130,9 +132,12 @@ func (c *Config) AgentModel(alias string) (ref domain.ModelRef, ok bool) {
 	return c.ambient.defaultModel(c.Providers)
 }
 
-// ambient is what the environment holds besides settings: the usual keys of
-// providers. The rest of the environment is not kept.
-type ambient struct{ keys map[string]Secret }
+// ambient is what there is besides settings: the usual keys of providers in
+// the environment, whose rest is not kept, and the stored ones.
+type ambient struct {
+	keys   map[string]Secret
+	stored *Credentials
+}
 
 func ambientOf(env environment) ambient {
 	a := ambient{}
@@ -164,13 +169,13 @@ func (a ambient) defaultModel(configured map[string]Provider) (domain.ModelRef, 
 			return domain.ModelRef{Provider: t.Name, Model: t.DefaultModel}, true
 		}
 	}
-	return domain.ModelRef{}, false
+	return a.storedModel(configured)
 }
 
 // SecretVariables returns the names of environment variables that hold keys
 // or tokens, sorted. They are never passed to a child process.
 func (c *Config) SecretVariables() []string {
-	names := []string{"BERTH_GATEWAY_TOKEN", "BERTH_ACP_BRIDGE_TOKEN", "ZEROCLAW_ACP_BRIDGE_TOKEN"}
+	names := append([]string{"BERTH_GATEWAY_TOKEN", "BERTH_ACP_BRIDGE_TOKEN", "ZEROCLAW_ACP_BRIDGE_TOKEN"}, keyVariables()...)
 	for _, t := range ProviderTypes() {
 		if t.KeyEnv != "" {
 			names = append(names, t.KeyEnv)

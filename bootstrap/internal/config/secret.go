@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -31,13 +30,21 @@ type secretBox struct {
 	value   string // of a literal, or of an environment variable that is set
 	path    string // of file:PATH, absolute
 	keyring Keyring
+	note    func(string) // is told what was read; may be nil
 }
 
-// Keyring reads secrets of the operating system's key store.
+// Keyring is the operating system's key store. Its methods take a bounded
+// time. Errors are shown to the person: they say what to do instead, and never
+// hold a secret.
 type Keyring interface {
-	// Get returns the secret stored under name. Errors are shown to the
-	// person and must not hold the secret.
+	// Get returns the secret stored under name; an error that is
+	// fs.ErrNotExist when there is none.
 	Get(name string) (string, error)
+	// Set stores a secret, in the place of an older one.
+	Set(name, value string) error
+	// Delete removes a secret; an error that is fs.ErrNotExist when there is
+	// none.
+	Delete(name string) error
 }
 
 // NewSecret returns a secret that holds value itself, for embedders and
@@ -90,19 +97,25 @@ func (s Secret) Reveal() (string, error) {
 		}
 		return b.value, nil
 	case "file":
-		return readSecretFile(b.path)
+		v, err := readSecretFile(b.path)
+		return b.read(v), err
 	case "keyring":
-		if b.keyring == nil {
-			return "", errors.New("keyring: references are not available in this build; use env:NAME or file:PATH")
-		}
-		v, err := b.keyring.Get(name)
-		if err != nil {
-			return "", fmt.Errorf("read %s: %w", b.ref, err)
-		}
-		return trimLineEnd(v), nil
+		v, err := fromKeyring(b.keyring, name)
+		return b.read(v), err
 	}
 	return b.value, nil
 }
+
+// read notes a value that was read from elsewhere.
+func (b secretBox) read(v string) string {
+	if b.note != nil {
+		b.note(v)
+	}
+	return v
+}
+
+// inKeyring reports whether Reveal asks the keyring.
+func (s Secret) inKeyring() bool { return strings.HasPrefix(s.Ref(), keyringRef) }
 
 func readSecretFile(path string) (string, error) {
 	// Stat first: opening a pipe that nobody writes to would hang.

@@ -3,8 +3,8 @@ package config
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -136,9 +136,9 @@ func TestSecret_References(t *testing.T) {
 		{name: "long file", value: write("e", strings.Repeat("x", maxSecretFile+1)), err: "secret file DIR/e is longer than 65536 bytes"},
 		{name: "missing file", value: "file:" + dir + "/none", err: "secret file DIR/none: no such file or directory"},
 		{name: "directory", value: "file:" + dir, err: "secret file DIR is not a regular file"},
-		{name: "keyring without one", value: "keyring:work", err: "keyring: references are not available in this build; use env:NAME or file:PATH"},
+		{name: "keyring without one", value: "keyring:work", err: "keyring:work cannot be read: there is no keyring here; use env:NAME or file:PATH"},
 		{name: "keyring", value: "keyring:work", keyring: fakeKeyring{"work": "v\n"}, want: "v"},
-		{name: "keyring without the entry", value: "keyring:none", keyring: fakeKeyring{}, err: "read keyring:none: no such entry"},
+		{name: "keyring without the entry", value: "keyring:none", keyring: fakeKeyring{}, err: "keyring:none cannot be read: no such entry"},
 		{name: "another word before a colon", value: "sk:live:1", want: "sk:live:1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -185,11 +185,27 @@ func TestSecret_Equal(t *testing.T) {
 	}
 }
 
+// fakeKeyring is a keyring in memory.
 type fakeKeyring map[string]string
 
 func (k fakeKeyring) Get(name string) (string, error) {
 	if v, ok := k[name]; ok {
 		return v, nil
 	}
-	return "", errors.New("no such entry")
+	return "", noEntry{}
 }
+
+func (k fakeKeyring) Set(name, value string) error { k[name] = value; return nil }
+
+func (k fakeKeyring) Delete(name string) error {
+	if _, ok := k[name]; !ok {
+		return noEntry{}
+	}
+	delete(k, name)
+	return nil
+}
+
+type noEntry struct{}
+
+func (noEntry) Error() string        { return "no such entry" }
+func (noEntry) Is(target error) bool { return target == fs.ErrNotExist }
