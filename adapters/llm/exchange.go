@@ -65,6 +65,10 @@ func (p *Provider) Start(ctx context.Context, call Call) (*Exchange, error) {
 	if err != nil {
 		return nil, final(err)
 	}
+	client, err := p.Client.client()
+	if err != nil {
+		return nil, final(domain.Errorf(domain.InvalidArgument, "providers.%s.ca_file %w", p.Name, err))
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	x := &Exchange{provider: p, ctx: ctx, cancel: cancel, keyless: key == "" && !p.authorized()}
 	x.redact = newRedactor(p, call, key)
@@ -75,7 +79,7 @@ func (p *Provider) Start(ctx context.Context, call Call) (*Exchange, error) {
 		return nil, final(err)
 	}
 	x.watch.wait()
-	resp, err := p.Client.client().Do(req)
+	resp, err := client.Do(req)
 	x.watch.done()
 	if err != nil {
 		defer cancel(nil)

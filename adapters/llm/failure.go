@@ -2,11 +2,9 @@ package llm
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -54,6 +52,9 @@ func (x *Exchange) refuse(r Refusal) *Failure {
 		}
 	default:
 		msg = said
+		if r.Status == http.StatusProxyAuthRequired {
+			msg = who + " cannot be reached: " + proxyWantsAuth + "; " + proxyAuthMend
+		}
 	}
 	err := domain.Errorf(code, "%s", msg).With("provider", x.provider.Name)
 	if code == domain.AuthRequired {
@@ -123,30 +124,6 @@ func (x *Exchange) silent() *Failure {
 		msg = fmt.Sprintf("provider %q stopped sending in the middle of its reply: nothing came for %s", name, x.provider.Client.cfg.Idle)
 	}
 	return &Failure{Err: domain.Errorf(domain.Unavailable, "%s", msg).With("provider", name)}
-}
-
-// unreachable is the failure of a request that got no answer at all.
-func (x *Exchange) unreachable(err error) *Failure {
-	if cause := context.Cause(x.ctx); cause != nil {
-		if !errors.Is(cause, errSilent) {
-			return cancelled(cause)
-		}
-		return x.silent()
-	}
-	err = bareURLError(err)
-	why, retry := "cannot be reached", true
-	var dns *net.DNSError
-	var unknown x509.UnknownAuthorityError
-	var host x509.HostnameError
-	var invalid x509.CertificateInvalidError
-	switch {
-	case errors.As(err, &dns) && dns.IsNotFound:
-		why, retry = "cannot be reached: its host name is unknown", false
-	case errors.As(err, &unknown), errors.As(err, &host), errors.As(err, &invalid):
-		why, retry = "cannot be reached safely: its certificate is not valid", false
-	}
-	msg := fmt.Sprintf("provider %q %s; check providers.%s.base_url and the network", x.provider.Name, why, x.provider.Name)
-	return &Failure{Err: x.wrap(err, msg).With("provider", x.provider.Name), Retry: retry}
 }
 
 // wrap keeps the cause, unless its text holds what may not be shown.

@@ -15,6 +15,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -49,6 +50,7 @@ type ProviderConfig struct {
 	// configuration key.
 	KeyHint string
 	Headers map[string]string // sent with every request, over the adapter's own
+	CAFile  string            // authorities to trust besides the system's, a PEM file; "" for none
 	// Timeout is how long a request may wait for the first sign of an answer;
 	// 0 means DefaultTimeout. A running stream has its own limit.
 	Timeout time.Duration
@@ -101,7 +103,7 @@ type ModelFacts struct {
 // Provider is a configured provider as an Opener gets it.
 type Provider struct {
 	ProviderConfig
-	Client *Client // shared by all providers; opens connections when asked
+	Client *Client // shared by providers; opens connections when asked
 }
 
 // Opener makes the models of one provider type.
@@ -131,7 +133,7 @@ type Models struct {
 	providers map[string]ProviderConfig
 	names     []string // in the order of configuration
 	openers   map[string]Opener
-	client    *Client
+	clients   map[string]*Client // by CAFile
 
 	mu     sync.Mutex
 	open   map[domain.ModelRef]ports.Model
@@ -147,7 +149,7 @@ func New(cfg Config, openers map[string]Opener) (*Models, error) {
 	m := &Models{
 		providers: make(map[string]ProviderConfig, len(cfg.Providers)),
 		openers:   openers,
-		client:    NewClient(cfg.HTTP),
+		clients:   make(map[string]*Client),
 		open:      make(map[domain.ModelRef]ports.Model),
 		chains:    make(map[domain.ModelRef]*chain),
 	}
@@ -161,6 +163,11 @@ func New(cfg Config, openers map[string]Opener) (*Models, error) {
 		}
 		m.providers[p.Name] = p
 		m.names = append(m.names, p.Name)
+		if m.clients[p.CAFile] == nil {
+			http := cfg.HTTP
+			http.CAFile = cmp.Or(p.CAFile, http.CAFile)
+			m.clients[p.CAFile] = NewClient(http)
+		}
 	}
 	return m, nil
 }
@@ -205,7 +212,7 @@ func (m *Models) single(ref domain.ModelRef) (ports.Model, error) {
 	if model, ok := m.open[ref]; ok {
 		return model, nil
 	}
-	model, err := m.openers[p.Type].Open(Provider{ProviderConfig: p, Client: m.client}, m.info(p, ref.Model))
+	model, err := m.openers[p.Type].Open(m.reach(p), m.info(p, ref.Model))
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +280,16 @@ func (m *Models) Warnings() []string {
 }
 
 // Close closes idle connections. Running exchanges end by their contexts.
-func (m *Models) Close() { m.client.Close() }
+func (m *Models) Close() {
+	for _, c := range m.clients {
+		c.Close()
+	}
+}
+
+// reach is a provider with the client that reaches it.
+func (m *Models) reach(p ProviderConfig) Provider {
+	return Provider{ProviderConfig: p, Client: m.clients[p.CAFile]}
+}
 
 // info puts together what is known of one of the provider's models.
 func (p ProviderConfig) info(model string) domain.ModelInfo {

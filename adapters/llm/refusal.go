@@ -235,6 +235,8 @@ func (r Refusal) classify() (code domain.Code, retry bool) {
 		return domain.AuthRequired, false
 	case s == http.StatusTooManyRequests:
 		return domain.RateLimited, !r.Never
+	case s == http.StatusProxyAuthRequired:
+		return domain.Unavailable, false
 	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooEarly:
 		return domain.Unavailable, !r.Never
 	case s == http.StatusInternalServerError, s == http.StatusBadGateway, s == http.StatusServiceUnavailable,

@@ -133,7 +133,7 @@ func TestLoopback_Unreachable(t *testing.T) {
 	defer tlsServer.Close()
 	tlsServer.Config.ErrorLog = nil
 	for name, c := range map[string]struct{ base, want string }{
-		"nobody listens": {"http://user:s3cret-pw@" + closedPort + "/v1", "cannot be reached; check providers.fake.base_url"},
+		"nobody listens": {"http://user:s3cret-pw@" + closedPort + "/v1", "nothing listens at its address; check providers.fake.base_url"},
 		"no such host":   {"http://no-such-host.invalid/v1", "providers.fake.base_url"},
 		"bad cert":       {tlsServer.URL, "its certificate is not valid"},
 		"TLS to plain":   {"https://" + closedPort, "cannot be reached"},
