@@ -17,6 +17,7 @@ func allowed() exceptions {
 			"adapters/acpclient/process.go":      "waits for the agent's exit, joined by Stop and Kill; Interrupted's watch of a context is stopped by who asked for it",
 			"cmd/berth/demo.go":                  "the turn that the demo cancels; joined by the step that asked for it",
 			"adapters/fs/sweep.go":               "up to seven helpers of one glob or search; they end with its work, its context or its budget, and run joins them",
+			"adapters/keyring/keyring.go":        "one call of the key store; joined when it answers within the limit, and one at most is left to a key store that hangs",
 			"adapters/llm/exchange.go":           "the watch's timer, created stopped, cancels the exchange it belongs to and ends with it",
 			"adapters/observe/observe.go":        "Close lets a log that nobody reads keep one goroutine instead of the process; it waits for a bounded time",
 			"bootstrap/store.go":                 "openLate opens the store behind initialize; the goroutine ends when open returns and Close joins it",
