@@ -131,7 +131,7 @@ func providerConfig(p config.Provider, obs ports.Observer) llm.ProviderConfig {
 	}
 	out := llm.ProviderConfig{
 		Name: p.Name, Type: wire, BaseURL: p.BaseURL, Timeout: p.Timeout, MaxRetries: p.MaxRetries,
-		Models: make(map[string]llm.ModelFacts, len(p.Models)), Fallback: p.Fallback,
+		Models: make(map[string]llm.ModelFacts, len(p.Models)), Fallback: p.Fallback, CAFile: p.CAFile,
 	}
 	if p.Script != "" {
 		out.BaseURL = "file:" + p.Script

@@ -82,7 +82,7 @@ func TestGet(t *testing.T) {
 		}
 	}
 	table := out(t, func(b *bytes.Buffer) error { return Get(b, o, "providers.play", false) })
-	if strings.Count(table, "\n") != 7 || !strings.Contains(table, "providers.play.type") {
+	if strings.Count(table, "\n") != 8 || !strings.Contains(table, "providers.play.type") {
 		t.Errorf("a table:\n%s", table)
 	}
 	for path, want := range map[string]string{

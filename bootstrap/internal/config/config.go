@@ -126,6 +126,7 @@ type Provider struct {
 	MaxRetries int
 	Models     map[string]Model // by id, verbatim
 	Fallback   []domain.ModelRef
+	CAFile     string // authorities to trust besides the system's, absolute; "" for none
 	Script     string // for type scripted: the script file, absolute
 
 	stored *Credentials // where Key looks last

@@ -43,6 +43,11 @@ func providerKeys() []key {
 			at:  func(t *target) any { return &t.provider.Fallback },
 		},
 		{
+			path: "providers.<name>.ca_file", kind: paths{},
+			doc: "PEM file with the certificates of authorities to trust besides those of the system, such as a company's own. For all providers at once there is the system's own store.",
+			at:  func(t *target) any { return &t.provider.CAFile },
+		},
+		{
 			path: "providers.<name>.script", kind: paths{},
 			doc: "Script file that a provider of type `scripted` plays.",
 			at:  func(t *target) any { return &t.provider.Script },

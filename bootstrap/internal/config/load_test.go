@@ -177,6 +177,7 @@ headers = { X-Team = "red", "X-Other" = "env:OTHER" }
 timeout_secs = 30
 max_retries = 0
 fallback = ["openai/gpt-x", "lab/b"]
+ca_file = "lab.pem"
 [providers.lab.models."gpt-4.1"]
 context_window = 1000
 max_output_tokens = 100
@@ -249,7 +250,7 @@ func TestLoad_Everything(t *testing.T) {
 		Providers: map[string]Provider{
 			"lab": {
 				Name: "lab", Type: "openai-compatible", BaseURL: "http://127.0.0.1:8000/v1", APIKey: ref("file:keys/lab"), Headers: map[string]Secret{"X-Team": set, "X-Other": ref("env:OTHER")},
-				Timeout: 30 * time.Second, Fallback: []domain.ModelRef{{Provider: "openai", Model: "gpt-x"}, {Provider: "lab", Model: "b"}},
+				Timeout: 30 * time.Second, Fallback: []domain.ModelRef{{Provider: "openai", Model: "gpt-x"}, {Provider: "lab", Model: "b"}}, CAFile: in(".config/berth/lab.pem"),
 				Models: map[string]Model{"gpt-4.1": {ID: "gpt-4.1", ContextWindow: 1000, MaxOutputTokens: 100, InputPrice: 2, OutputPrice: 8.5, CacheReadPrice: 0.5, CacheWritePrice: 3}},
 			},
 			"play": {Name: "play", Type: "scripted", Script: in(".config/berth/play.txt"), Timeout: 2 * time.Minute, MaxRetries: 3, Fallback: []domain.ModelRef{}},
