@@ -73,6 +73,8 @@ func wireOf(c domain.Code) wire {
 		return wire{CodeInternal, CodeInternal, "RATE_LIMITED"}
 	case domain.QuotaExhausted:
 		return wire{CodeInternal, CodeInternal, "QUOTA_EXHAUSTED"}
+	case domain.CostLimit:
+		return wire{CodeInternal, CodeInternal, "COST_LIMIT_REACHED"}
 	case domain.ContextTooLong:
 		return wire{CodeInternal, CodeInternal, "CONTEXT_TOO_LONG"}
 	case domain.ProviderRejected:

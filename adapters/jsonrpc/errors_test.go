@@ -32,6 +32,7 @@ func TestWireError_Table(t *testing.T) {
 		{domain.Unavailable, -32603, -32603, "PROVIDER_ERROR"},
 		{domain.RateLimited, -32603, -32603, "RATE_LIMITED"},
 		{domain.QuotaExhausted, -32603, -32603, "QUOTA_EXHAUSTED"},
+		{domain.CostLimit, -32603, -32603, "COST_LIMIT_REACHED"},
 		{domain.ContextTooLong, -32603, -32603, "CONTEXT_TOO_LONG"},
 		{domain.ProviderRejected, -32603, -32603, "PROVIDER_REJECTED"},
 		{domain.StoreUnavailable, -32603, -32603, "STORE_ERROR"},

@@ -76,6 +76,7 @@ func (c *cloner) record(r domain.Record) domain.Record {
 	case domain.UserSaid:
 		text(c, r.Turn)
 		text(c, r.ID)
+		text(c, r.Command)
 		r.Blocks = list(r.Blocks, c.block)
 		return r
 	case domain.AssistantSaid:
@@ -104,6 +105,8 @@ func (c *cloner) record(r domain.Record) domain.Record {
 		text(c, r.Type)
 		r.Payload = slices.Clone(r.Payload)
 		return r
+	case domain.Compacted:
+		return c.compacted(r)
 	case domain.TurnFinished:
 		text(c, r.Turn)
 		r.Failure = pointer(r.Failure, c.failure)
@@ -119,12 +122,27 @@ func (c *cloner) record(r domain.Record) domain.Record {
 
 func (c *cloner) assistantSaid(r domain.AssistantSaid) domain.AssistantSaid {
 	text(c, r.Turn)
+	text(c, r.Agent)
 	text(c, r.Model.Provider)
 	text(c, r.Model.Model)
 	text(c, r.Finish)
 	r.Parts = list(r.Parts, c.part)
 	r.Calls = list(r.Calls, c.call)
 	r.Opaque = pointer(r.Opaque, c.opaque)
+	r.Cost = pointer(r.Cost, sameCost)
+	return r
+}
+
+func sameCost(m domain.MicroUSD) domain.MicroUSD { return m }
+
+func (c *cloner) compacted(r domain.Compacted) domain.Compacted {
+	text(c, r.Turn)
+	text(c, r.ID)
+	for _, s := range []string{r.Agent, r.Model.Provider, r.Model.Model, r.Summary} {
+		text(c, s)
+	}
+	r.Plain = pointer(r.Plain, c.failure)
+	r.Cost = pointer(r.Cost, sameCost)
 	return r
 }
 

@@ -13,7 +13,7 @@ func known(kind string, version int) bool {
 	}
 	switch kind {
 	case kindUserSaid, kindAssistantSaid, kindCallBegan, kindPermissionGiven, kindCallFinished,
-		kindPlanSet, kindTitleSet, kindClientEvent, kindTurnFinished:
+		kindPlanSet, kindTitleSet, kindClientEvent, kindCompacted, kindTurnFinished:
 		return true
 	}
 	return false
@@ -51,6 +51,8 @@ func (r *reader) record(kind string) domain.Record {
 		return readTitleSet(r)
 	case kindClientEvent:
 		return readClientEvent(r)
+	case kindCompacted:
+		return readCompacted(r)
 	case kindTurnFinished:
 		return readTurnFinished(r)
 	}
@@ -67,6 +69,8 @@ func readUserSaid(r *reader) (v domain.UserSaid) {
 			v.ID = domain.MessageID(r.text())
 		case "blocks":
 			v.Blocks = listOf(r, readBlock)
+		case "command":
+			v.Command = r.text()
 		default:
 			r.skip()
 		}
@@ -79,6 +83,8 @@ func readAssistantSaid(r *reader) (v domain.AssistantSaid) {
 		switch key {
 		case "turn":
 			v.Turn = domain.TurnID(r.text())
+		case "agent":
+			v.Agent = r.text()
 		case "provider":
 			v.Model.Provider = r.text()
 		case "model":
@@ -95,13 +101,29 @@ func readAssistantSaid(r *reader) (v domain.AssistantSaid) {
 			v.Truncated = r.flag()
 		case "usage":
 			v.Usage = readUsage(r)
+		case "cost":
+			v.Cost = ref(r, readCost)
 		case "window":
 			v.Window = r.number()
+		case "estimate":
+			v.Estimate = r.number()
 		default:
 			r.skip()
 		}
 	}
 	return v
+}
+
+func readCost(r *reader) (m domain.MicroUSD) {
+	for key := range r.object {
+		switch key {
+		case "micro_usd":
+			m = domain.MicroUSD(r.number())
+		default:
+			r.skip()
+		}
+	}
+	return m
 }
 
 func readPart(r *reader) (v domain.MessagePart) {
@@ -223,6 +245,48 @@ func readClientEvent(r *reader) (v domain.ClientEvent) {
 			v.Payload = r.bytes()
 		case "for_model":
 			v.ForModel = r.flag()
+		default:
+			r.skip()
+		}
+	}
+	return v
+}
+
+func readCompacted(r *reader) (v domain.Compacted) {
+	for key := range r.object {
+		switch key {
+		case "turn":
+			v.Turn = domain.TurnID(r.text())
+		case "id":
+			v.ID = domain.CompactionID(r.text())
+		case "agent":
+			v.Agent = r.text()
+		case "provider":
+			v.Model.Provider = r.text()
+		case "model":
+			v.Model.Model = r.text()
+		case "trimmed":
+			v.Trimmed = domain.Seq(r.number())
+		case "through":
+			v.Through = domain.Seq(r.number())
+		case "largest":
+			v.Largest = r.number()
+		case "summary":
+			v.Summary = r.text()
+		case "plain":
+			v.Plain = ref(r, readFailure)
+		case "cancelled":
+			v.Cancelled = r.flag()
+		case "before":
+			v.Before = r.number()
+		case "after":
+			v.After = r.number()
+		case "window":
+			v.Window = r.number()
+		case "usage":
+			v.Usage = readUsage(r)
+		case "cost":
+			v.Cost = ref(r, readCost)
 		default:
 			r.skip()
 		}

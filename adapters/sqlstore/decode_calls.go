@@ -57,6 +57,8 @@ func readCallFinished(r *reader) (v domain.CallFinished) {
 			v.Interrupted = r.flag()
 		case "text":
 			v.Text = r.text()
+		case "limit":
+			v.Limit = r.number()
 		case "content":
 			v.Content = listOf(r, readContent)
 		case "locations":

@@ -14,6 +14,7 @@ const (
 	kindPlanSet         = "plan_set"
 	kindTitleSet        = "title_set"
 	kindClientEvent     = "client_event"
+	kindCompacted       = "compacted"
 	kindTurnFinished    = "turn_finished"
 
 	payloadVersion = 1
@@ -85,6 +86,7 @@ func (w *writer) record(rec domain.Record) (string, error) {
 		text(w, "turn", r.Turn)
 		text(w, "id", r.ID)
 		list(w, "blocks", r.Blocks, noting(&err, writeBlock))
+		text(w, "command", r.Command)
 		return kindUserSaid, err
 	case domain.AssistantSaid:
 		writeAssistantSaid(w, r)
@@ -115,6 +117,9 @@ func (w *writer) record(rec domain.Record) (string, error) {
 		w.bytes("payload", r.Payload)
 		w.flag("for_model", r.ForModel)
 		return kindClientEvent, nil
+	case domain.Compacted:
+		writeCompacted(w, r)
+		return kindCompacted, nil
 	case domain.TurnFinished:
 		writeTurnFinished(w, r)
 		return kindTurnFinished, nil
@@ -133,6 +138,7 @@ func noting[T any](first *error, one func(*writer, T) error) func(*writer, T) {
 
 func writeAssistantSaid(w *writer, r domain.AssistantSaid) {
 	text(w, "turn", r.Turn)
+	text(w, "agent", r.Agent)
 	text(w, "provider", r.Model.Provider)
 	text(w, "model", r.Model.Model)
 	list(w, "parts", r.Parts, writePart)
@@ -141,8 +147,13 @@ func writeAssistantSaid(w *writer, r domain.AssistantSaid) {
 	text(w, "finish", r.Finish)
 	w.flag("truncated", r.Truncated)
 	writeUsage(w, r.Usage)
+	optional(w, "cost", r.Cost, writeCost)
 	w.number("window", r.Window)
+	w.number("estimate", r.Estimate)
 }
+
+// writeCost writes an amount of money as an object, which can be there and 0.
+func writeCost(w *writer, m domain.MicroUSD) { w.number("micro_usd", int64(m)) }
 
 func writePart(w *writer, p domain.MessagePart) {
 	text(w, "id", p.ID)
@@ -196,6 +207,7 @@ func writeCallFinished(w *writer, r domain.CallFinished) error {
 	w.flag("failed", r.Failed)
 	w.flag("interrupted", r.Interrupted)
 	text(w, "text", r.Text)
+	w.number("limit", r.Limit)
 	list(w, "content", r.Content, noting(&err, writeContent))
 	list(w, "locations", r.Locations, writeLocation)
 	w.bytes("raw_output", r.RawOutput)
@@ -219,6 +231,25 @@ func writePlanEntry(w *writer, e domain.PlanEntry) {
 	text(w, "content", e.Content)
 	text(w, "priority", e.Priority)
 	text(w, "status", e.Status)
+}
+
+func writeCompacted(w *writer, r domain.Compacted) {
+	text(w, "turn", r.Turn)
+	text(w, "id", r.ID)
+	text(w, "agent", r.Agent)
+	text(w, "provider", r.Model.Provider)
+	text(w, "model", r.Model.Model)
+	w.number("trimmed", int64(r.Trimmed))
+	w.number("through", int64(r.Through))
+	w.number("largest", r.Largest)
+	text(w, "summary", r.Summary)
+	optional(w, "plain", r.Plain, writeFailure)
+	w.flag("cancelled", r.Cancelled)
+	w.number("before", r.Before)
+	w.number("after", r.After)
+	w.number("window", r.Window)
+	writeUsage(w, r.Usage)
+	optional(w, "cost", r.Cost, writeCost)
 }
 
 func writeTurnFinished(w *writer, r domain.TurnFinished) {

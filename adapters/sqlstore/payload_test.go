@@ -17,6 +17,7 @@ import (
 
 func sample() []domain.Record {
 	call := domain.ModelCall{ID: "c1", ProviderID: "call_1", Name: "read_file", Args: []byte(`{"path":"a\n.txt"}`)}
+	cost := domain.MicroUSD(1500)
 	return []domain.Record{
 		domain.UserSaid{Turn: "t1", ID: "m1", Blocks: []domain.Block{
 			domain.Text{Text: "hello \"you\"\n"},
@@ -37,6 +38,14 @@ func sample() []domain.Record {
 		domain.PlanSet{Turn: "t1", Entries: []domain.PlanEntry{{Content: "x", Priority: "high", Status: "pending"}}},
 		domain.TitleSet{Title: "A title"},
 		domain.ClientEvent{Type: "e", Payload: []byte(`[1, 2]`), ForModel: true},
+		domain.UserSaid{Turn: "t2", ID: "m4", Command: "compact"},
+		domain.AssistantSaid{Turn: "t1", Agent: "a", Cost: &cost, Estimate: 9},
+		domain.CallFinished{Turn: "t1", Call: "c1", Text: "no", Limit: 1},
+		domain.Compacted{
+			Turn: "t1", ID: "k1", Agent: "a", Model: domain.ModelRef{Provider: "p", Model: "m"}, Trimmed: 5, Through: 4, Largest: 3,
+			Summary: "s", Plain: &domain.Failure{Code: domain.CostLimit, Msg: "no"}, Cancelled: true, Before: 2, After: 1, Window: 9,
+			Usage: domain.Usage{Input: 1}, Cost: new(domain.MicroUSD),
+		},
 		domain.TurnFinished{Turn: "t1", Stop: domain.StopMaxTurnRequests, Failure: &domain.Failure{Code: domain.RateLimited, Msg: "wait"}, Usage: domain.Usage{CachedRead: 4}},
 	}
 }
@@ -53,6 +62,10 @@ func TestPayload_Golden(t *testing.T) {
 		`plan_set {"turn":"t1","entries":[{"content":"x","priority":"high","status":"pending"}]}`,
 		`title_set {"title":"A title"}`,
 		`client_event {"type":"e","payload":"[1, 2]","for_model":true}`,
+		`user_said {"turn":"t2","id":"m4","command":"compact"}`,
+		`assistant_said {"turn":"t1","agent":"a","cost":{"micro_usd":1500},"estimate":9}`,
+		`call_finished {"turn":"t1","call":"c1","text":"no","limit":1}`,
+		`compacted {"turn":"t1","id":"k1","agent":"a","provider":"p","model":"m","trimmed":5,"through":4,"largest":3,"summary":"s","plain":{"code":"cost limit","msg":"no"},"cancelled":true,"before":2,"after":1,"window":9,"usage":{"input":1},"cost":{}}`,
 		`turn_finished {"turn":"t1","stop":"max_turn_requests","failure":{"code":"rate limited","msg":"wait"},"usage":{"cached_read":4}}`,
 	}
 	for i, rec := range sample() {

@@ -18,7 +18,6 @@ const NotRunText = "Not run: the turn ended before this call was started."
 // in order; any prefix of a journal gives a valid conversation. The zero
 // value is an empty one. It is not safe for concurrent use.
 type Conversation struct {
-	messages []ModelMessage
 	rules    []Rule
 	plan     []PlanEntry
 	title    string
@@ -27,12 +26,34 @@ type Conversation struct {
 	used     int64
 	window   int64
 	total    Usage
+	cost     *MicroUSD
+	gauges   map[ModelRef]Gauge
 	seq      Seq
 
 	open    TurnID    // the turn that has no TurnFinished yet
-	openAt  int       // len(messages) when it began
+	openAt  Seq       // where it began
+	command bool      // it is answered by the host
+	replied bool      // the model has said something in it
 	begun   []begun   // calls with a CallBegan and no CallFinished, in order, of any turn
 	waiting []waiting // calls of the newest reply without an output in messages, in order
+
+	shown  // what the model is shown of the turns
+	before *shown // that before the open turn, when a compaction reached into it
+}
+
+// shown is what a model is shown of a conversation.
+type shown struct {
+	messages []message
+	summary  string   // of what a compaction took away; "" when none did
+	asked    []string // what the user asked in what was taken away
+}
+
+// message is one message and the record that made it.
+type message struct {
+	ModelMessage
+	at      Seq
+	notes   int  // how many blocks of a prompt precede the user's own
+	summary bool // it stands for what a compaction took away
 }
 
 // begun is a call that a client knows and that has no end yet.
@@ -65,8 +86,12 @@ func (c *Conversation) Add(e Entry) {
 	switch r := e.Record.(type) {
 	case UserSaid:
 		c.answerRest() // of a turn that never ended
-		c.open, c.openAt = r.Turn, len(c.messages)
-		c.messages = append(c.messages, UserInput{Blocks: c.input(r.Blocks)})
+		c.open, c.openAt, c.command, c.replied, c.before = r.Turn, e.Seq, r.Command != "", false, nil
+		if !c.command {
+			blocks := c.input(r.Blocks)
+			c.say(UserInput{Blocks: blocks})
+			c.messages[len(c.messages)-1].notes = len(blocks) - len(r.Blocks)
+		}
 	case AssistantSaid:
 		c.addReply(r)
 	case CallBegan:
@@ -77,7 +102,10 @@ func (c *Conversation) Add(e Entry) {
 	case CallFinished:
 		c.begun = slices.DeleteFunc(c.begun, func(b begun) bool { return b.call == r.Call })
 		if i := c.waitingAt(r.Call); i >= 0 {
-			c.messages = append(c.messages, ToolOutput{Call: c.waiting[i].call, Text: r.Text, Failed: r.Failed || r.Interrupted, Media: pictures(r.Content)})
+			c.say(ToolOutput{
+				Call: c.waiting[i].call, Text: Shorten(r.Text, r.Limit, againHint),
+				Failed: r.Failed || r.Interrupted, Media: pictures(r.Content),
+			})
 			c.waiting = slices.Delete(c.waiting, i, i+1)
 		}
 	case PermissionGiven:
@@ -92,10 +120,17 @@ func (c *Conversation) Add(e Entry) {
 		if r.ForModel {
 			c.events = append(c.events, r)
 		}
+	case Compacted:
+		c.compact(r)
 	case TurnFinished:
 		c.finish(r)
 	case Unknown:
 	}
+}
+
+// say adds a message of the record that is folded in.
+func (c *Conversation) say(m ModelMessage) {
+	c.messages = append(c.messages, message{ModelMessage: m, at: c.seq})
 }
 
 // pictures are those of a call's content that a model may be shown: pictures
@@ -124,11 +159,16 @@ func (c *Conversation) input(blocks []Block) []Block {
 }
 
 func (c *Conversation) addReply(r AssistantSaid) {
+	c.cost = c.cost.Plus(r.Cost)
 	if r.Usage != (Usage{}) {
 		c.used, c.total = r.Usage.Context(), c.total.Plus(r.Usage)
+		c.learn(r.Model, r.Estimate, r.Usage.Input)
 	}
 	if r.Window != 0 {
 		c.window = r.Window
+	}
+	if c.command {
+		return // the host's words
 	}
 	var text, thought strings.Builder
 	for _, p := range r.Parts {
@@ -142,7 +182,8 @@ func (c *Conversation) addReply(r AssistantSaid) {
 		return
 	}
 	c.answerRest()
-	c.messages = append(c.messages, ModelReply{
+	c.replied = true
+	c.say(ModelReply{
 		Text: text.String(), Thought: thought.String(), Calls: r.Calls, Opaque: r.Opaque,
 	})
 	for _, call := range r.Calls {
@@ -159,9 +200,17 @@ func (c *Conversation) waitingAt(id CallID) int {
 // no provider sees a call without an output directly behind its reply.
 func (c *Conversation) answerRest() {
 	for _, w := range c.waiting {
-		c.messages = append(c.messages, w.unanswered())
+		c.say(w.unanswered())
 	}
 	c.waiting = nil
+}
+
+// learn notes how a model counts.
+func (c *Conversation) learn(model ModelRef, guess, took int64) {
+	if c.gauges == nil {
+		c.gauges = make(map[ModelRef]Gauge)
+	}
+	c.gauges[model] = c.gauges[model].Learn(guess, took)
 }
 
 // remember adds a rule in place of an older one for the same thing.
@@ -176,21 +225,52 @@ func (c *Conversation) finish(r TurnFinished) {
 	}
 	c.answerRest()
 	switch {
+	case c.command:
 	case r.Stop == StopRefusal:
 		// A refused turn is dropped from the model's context (ACP "refusal").
-		c.messages = slices.Clip(c.messages[:min(c.openAt, len(c.messages))])
+		c.dropTurn()
+	case r.Failure != nil && r.Failure.Code == ContextTooLong && !c.replied:
+		c.dropTurn() // or the next one would fail for the same reason
+		c.notes = append(c.notes, "[The previous prompt was left out: it was too long.]")
+	case r.Stop == StopMaxTokens:
+		c.notes = append(c.notes, "[Your previous reply was cut off at the limit of its length. Tool calls in it were not run.]")
 	case r.Stop == StopCancelled:
 		c.notes = append(c.notes, "[The previous turn was cancelled before it ended.]")
 	case r.Interrupted:
 		c.notes = append(c.notes, "[The previous turn was interrupted: the agent stopped before it ended.]")
 	}
-	c.open = ""
+	c.open, c.command, c.before = "", false, nil
+}
+
+// dropTurn takes the open turn out of the messages, with what a compaction did
+// to its own part.
+func (c *Conversation) dropTurn() {
+	if c.before != nil {
+		c.shown = *c.before
+		return
+	}
+	c.messages = slices.Clip(c.messages[:c.openIndex()])
+}
+
+// openIndex returns where the messages of the open turn begin.
+func (c *Conversation) openIndex() int {
+	i := slices.IndexFunc(c.messages, func(m message) bool {
+		_, output := m.ModelMessage.(ToolOutput) // of a call that the turn before left
+		return !m.summary && !output && m.at >= c.openAt
+	})
+	if i < 0 {
+		return len(c.messages)
+	}
+	return i
 }
 
 // Messages returns the conversation for a model. Every call in it has an
 // output. The slice is a copy; the messages are shared and must not change.
 func (c *Conversation) Messages() []ModelMessage {
-	out := slices.Grow(slices.Clone(c.messages), len(c.waiting))
+	out := make([]ModelMessage, 0, len(c.messages)+len(c.waiting))
+	for _, m := range c.messages {
+		out = append(out, m.ModelMessage)
+	}
 	for _, w := range c.waiting {
 		out = append(out, w.unanswered())
 	}
@@ -232,6 +312,13 @@ func (c *Conversation) Seq() Seq { return c.seq }
 // over all requests. Window is 0 when unknown.
 func (c *Conversation) Usage() (used, window int64, total Usage) { return c.used, c.window, c.total }
 
+// Cost returns what all requests cost, as far as it is known; nil when nothing
+// of it is.
+func (c *Conversation) Cost() *MicroUSD { return c.cost }
+
+// Gauge returns how a model counts, by its requests of this conversation.
+func (c *Conversation) Gauge(model ModelRef) Gauge { return c.gauges[model] }
+
 // State returns the updates that describe the session as of now, for the end
 // of a load: plan, usage and title, as far as there are any.
 func (c *Conversation) State() []Update {
@@ -240,7 +327,7 @@ func (c *Conversation) State() []Update {
 		ups = append(ups, PlanChanged{Entries: c.plan})
 	}
 	if c.window > 0 && c.used > 0 {
-		ups = append(ups, UsageChanged{Used: c.used, Size: c.window})
+		ups = append(ups, UsageChanged{Used: c.used, Size: c.window, Cost: c.cost.Cost()})
 	}
 	if c.title != "" {
 		ups = append(ups, InfoChanged{Title: c.title})

@@ -29,6 +29,7 @@ const (
 	Unavailable                  // a provider cannot be reached or cut the exchange short
 	RateLimited                  // the provider asks to wait; RetryAfter says how long
 	QuotaExhausted               // the provider's account is spent; waiting does not help
+	CostLimit                    // what the operator allows the agent to cost is spent
 	ContextTooLong               // the request exceeds the model's window
 	ProviderRejected             // the provider refused the request itself (bad model, bad schema)
 	StoreUnavailable             // the store cannot be read or written now
@@ -40,7 +41,7 @@ const (
 var codeNames = [...]string{
 	"internal", "invalid argument", "session not found", "session limit", "session busy",
 	"session active", "not found", "auth required", "unsupported", "conflict", "denied",
-	"too large", "unavailable", "rate limited", "quota exhausted", "context too long",
+	"too large", "unavailable", "rate limited", "quota exhausted", "cost limit", "context too long",
 	"provider rejected", "store unavailable", "store corrupt", "cancelled", "shutting down",
 }
 

@@ -17,6 +17,9 @@ type MessageID string
 // provider's own id stays in ModelCall.ProviderID.
 type CallID string
 
+// CompactionID names one compaction, unique in its session.
+type CompactionID string
+
 // Seq is a position in a session's journal: 0 before the first record, n
 // after the n-th.
 type Seq int64

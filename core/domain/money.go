@@ -1,6 +1,9 @@
 package domain
 
-import "math"
+import (
+	"math"
+	"strconv"
+)
 
 // MicroUSD is an amount of money in millionths of a US dollar.
 type MicroUSD int64
@@ -10,6 +13,36 @@ func (m MicroUSD) Dollars() float64 { return float64(m) / 1e6 }
 
 // Dollars makes an amount of US dollars, rounded to the millionth.
 func Dollars(d float64) MicroUSD { return MicroUSD(math.Round(d * 1e6)) }
+
+// Plus adds two amounts of which either may be unknown; nil when both are.
+func (m *MicroUSD) Plus(n *MicroUSD) *MicroUSD {
+	switch {
+	case m == nil:
+		return n
+	case n == nil:
+		return m
+	}
+	sum := *m + *n
+	return &sum
+}
+
+// Cost returns an amount as clients are told it; nil when it is unknown.
+func (m *MicroUSD) Cost() *Cost {
+	if m == nil {
+		return nil
+	}
+	return &Cost{Amount: m.Dollars(), Currency: "USD"}
+}
+
+// String returns the amount as people read it: "$1.50", with as many digits as
+// small amounts need.
+func (m MicroUSD) String() string {
+	digits := 2
+	for unit := MicroUSD(10_000); m != 0 && m%unit != 0 && digits < 6; unit /= 10 {
+		digits++
+	}
+	return "$" + strconv.FormatFloat(m.Dollars(), 'f', digits, 64)
+}
 
 // Cost works out what a request cost by the model's prices, its cached parts
 // at their own. It is false when the prices are unknown.

@@ -14,7 +14,7 @@ type Entry struct {
 
 // Record is one step of a session, written down. Members: UserSaid,
 // AssistantSaid, CallBegan, PermissionGiven, CallFinished, PlanSet, TitleSet,
-// ClientEvent, TurnFinished, Unknown.
+// ClientEvent, Compacted, TurnFinished, Unknown.
 //
 //sumtype:decl
 type Record interface{ isRecord() }
@@ -25,11 +25,15 @@ type UserSaid struct {
 	Turn   TurnID
 	ID     MessageID
 	Blocks []Block // blobs already replaced by Attachment
+	// Command is the slash command that the host answers itself; "" when the
+	// model does. A model is told nothing of such a turn.
+	Command string
 }
 
-// AssistantSaid is one model reply.
+// AssistantSaid is one model reply, or what the host answered to a command.
 type AssistantSaid struct {
 	Turn   TurnID
+	Agent  string // alias of the agent it was said for, whose money it cost
 	Model  ModelRef
 	Parts  []MessagePart // in the order they were streamed
 	Calls  []ModelCall
@@ -39,7 +43,9 @@ type AssistantSaid struct {
 	// failed. Calls is then empty.
 	Truncated bool
 	Usage     Usage
-	Window    int64 // the model's context window then; 0 when unknown
+	Cost      *MicroUSD // of the request; nil when unknown
+	Window    int64     // the model's context window then; 0 when unknown
+	Estimate  int64     // what Usage.Input was guessed to become, uncorrected; 0 when it was not
 }
 
 // MessagePart is a run of text or of thought in a reply.
@@ -75,10 +81,13 @@ type CallFinished struct {
 	Call        CallID
 	Failed      bool
 	Interrupted bool
-	Text        string // what the model reads
-	Content     []CallContent
-	Locations   []Location
-	RawOutput   []byte
+	Text        string // what the tool says to the model
+	// Limit is how many bytes of Text the model is shown; 0 is all. It is set
+	// for a result that would take too much of the model's window.
+	Limit     int64
+	Content   []CallContent
+	Locations []Location
+	RawOutput []byte
 }
 
 // PlanSet replaces the agent's plan.
@@ -96,6 +105,36 @@ type ClientEvent struct {
 	Type     string
 	Payload  []byte // JSON, as sent
 	ForModel bool   // give it to the model with the next prompt
+}
+
+// Compacted makes what the model is shown of the journal before it shorter.
+// Nothing is taken from the journal itself, so a client that loads the session
+// still sees all of it. Positions are those of records: 0 changes nothing.
+type Compacted struct {
+	Turn TurnID
+	ID   CompactionID
+	// Agent and Model are who was asked for the summary; zero when nobody was.
+	Agent string
+	Model ModelRef
+	// Trimmed is up to where outputs of tools are shown shortened and without
+	// media, and so are long prompts.
+	Trimmed Seq
+	// Through is up to where everything is left out, and Summary shown in its
+	// place. The newest prompt always stays.
+	Through Seq
+	// Largest is how many bytes of any output of a tool are shown; 0 is all.
+	Largest int64
+	Summary string
+	// Plain is why the model did not write the summary; nil when it did or
+	// when there is none.
+	Plain *Failure
+	// Cancelled is set when it was given up; then it changes nothing.
+	Cancelled bool
+	// Before and After are the estimated tokens of the request; Window is the
+	// model's context window then, 0 when unknown.
+	Before, After, Window int64
+	Usage         Usage // of the request for the summary
+	Cost          *MicroUSD
 }
 
 // TurnFinished closes a turn. A turn without it was interrupted.
@@ -129,6 +168,7 @@ func (CallFinished) isRecord()    {}
 func (PlanSet) isRecord()         {}
 func (TitleSet) isRecord()        {}
 func (ClientEvent) isRecord()     {}
+func (Compacted) isRecord()       {}
 func (TurnFinished) isRecord()    {}
 func (Unknown) isRecord()         {}
 
@@ -141,4 +181,21 @@ func (r AssistantSaid) Text() string {
 		}
 	}
 	return b.String()
+}
+
+// Spending returns whose money a record cost and how much; 0 when nothing or
+// nobody knows.
+func Spending(r Record) (agent string, cost MicroUSD) {
+	var c *MicroUSD
+	switch r := r.(type) {
+	case AssistantSaid:
+		agent, c = r.Agent, r.Cost
+	case Compacted:
+		agent, c = r.Agent, r.Cost
+	case UserSaid, CallBegan, PermissionGiven, CallFinished, PlanSet, TitleSet, ClientEvent, TurnFinished, Unknown:
+	}
+	if c == nil || *c <= 0 || agent == "" {
+		return "", 0
+	}
+	return agent, *c
 }

@@ -2,6 +2,7 @@ package domain
 
 // Updates returns what a client is told live when r is appended. Text and
 // thought are not among them: they were streamed before the record existed.
+// What the session has cost is not known here; who tells it adds it.
 func Updates(r Record) []Update {
 	switch r := r.(type) {
 	case CallBegan:
@@ -13,7 +14,7 @@ func Updates(r Record) []Update {
 		}
 		return []Update{CallChanged{
 			ID: r.Call, Status: status, Title: deliveryTitle(r.Content),
-			Content: shown(r), Locations: r.Locations, RawOutput: r.RawOutput,
+			Content: callContent(r), Locations: r.Locations, RawOutput: r.RawOutput,
 		}}
 	case PlanSet:
 		return []Update{PlanChanged{Entries: r.Entries}}
@@ -24,14 +25,20 @@ func Updates(r Record) []Update {
 			return nil
 		}
 		return []Update{UsageChanged{Used: r.Usage.Context(), Size: r.Window}}
+	case Compacted:
+		ups := []Update{CompactionChanged{ID: r.ID, Status: r.status(), Summary: r.Summary}}
+		if r.Window > 0 && !r.Cancelled {
+			ups = append(ups, UsageChanged{Used: r.After, Size: r.Window})
+		}
+		return ups
 	case UserSaid, PermissionGiven, ClientEvent, TurnFinished, Unknown:
 		return nil
 	}
 	return nil
 }
 
-// shown is what a finished call displays: its own content, else its text.
-func shown(r CallFinished) []CallContent {
+// callContent is what a finished call displays: its own content, else its text.
+func callContent(r CallFinished) []CallContent {
 	if r.Content != nil || r.Text == "" {
 		return r.Content
 	}
@@ -78,6 +85,8 @@ func Replay(r Record) []Update {
 		return nil
 	case TitleSet:
 		return nil
+	case Compacted:
+		return Updates(r)[:1]
 	case CallBegan, CallFinished, PlanSet, PermissionGiven, ClientEvent, Unknown:
 		return Updates(r)
 	}
@@ -94,4 +103,12 @@ func turnMark(r TurnFinished) string {
 		return "[This turn failed: " + r.Failure.Msg + "]"
 	}
 	return ""
+}
+
+// status is how the compaction ended.
+func (r Compacted) status() CompactionStatus {
+	if r.Cancelled {
+		return CompactionCancelled
+	}
+	return CompactionDone
 }

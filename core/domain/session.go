@@ -114,6 +114,12 @@ type Agent struct {
 
 	MaxTurnRequests int // model requests per turn; at least 1
 	MaxOutputTokens int // per reply; 0 leaves it to the provider
+	// Thoughts is how much the model should reason; "" leaves it to the provider.
+	Thoughts ThoughtLevel
+	// MaxCostPerSession and MaxCostPerDay are what the agent's requests may
+	// cost, the day being one of UTC; 0 is no limit.
+	MaxCostPerSession MicroUSD
+	MaxCostPerDay     MicroUSD
 }
 
 // NewSession is what a client asks for when it opens a session by key, label

@@ -4,7 +4,8 @@ import "time"
 
 // Update is one thing a client is told about a session, in order. Members:
 // UserMessage, AgentText, AgentThought, CallOpened, CallChanged, PlanChanged,
-// UsageChanged, InfoChanged, CommandsChanged, Notice, TurnStarted, TurnEnded.
+// UsageChanged, InfoChanged, CommandsChanged, CompactionChanged,
+// CompactionText, Notice, TurnStarted, TurnEnded.
 //
 //sumtype:decl
 type Update interface{ isUpdate() }
@@ -84,6 +85,35 @@ type Command struct {
 	Hint        string // what to type after it; "" when it takes nothing
 }
 
+// CompactionChanged tells of a compaction of the conversation. The first one
+// gives its place in the history; the last one has a final status.
+type CompactionChanged struct {
+	ID      CompactionID
+	Status  CompactionStatus
+	Summary string // replaces what was shown of it; only with CompactionDone
+	Error   string // for people; only with CompactionFailed
+}
+
+// CompactionText is the next piece of a summary that is being written.
+type CompactionText struct {
+	ID   CompactionID
+	Text string
+}
+
+// CompactionStatus is where a compaction stands.
+type CompactionStatus string
+
+// The compaction statuses, as ACP v1 names them.
+const (
+	CompactionRunning   CompactionStatus = "in_progress"
+	CompactionDone      CompactionStatus = "completed"
+	CompactionFailed    CompactionStatus = "failed"
+	CompactionCancelled CompactionStatus = "cancelled"
+)
+
+// Final reports whether no other status may follow.
+func (s CompactionStatus) Final() bool { return s != CompactionRunning }
+
 // Notice is a message from the host, not from the model. It is never
 // replayed.
 type Notice struct {
@@ -102,15 +132,17 @@ type TurnEnded struct {
 	Stop Stop // 0 when it failed
 }
 
-func (UserMessage) isUpdate()     {}
-func (AgentText) isUpdate()       {}
-func (AgentThought) isUpdate()    {}
-func (CallOpened) isUpdate()      {}
-func (CallChanged) isUpdate()     {}
-func (PlanChanged) isUpdate()     {}
-func (UsageChanged) isUpdate()    {}
-func (InfoChanged) isUpdate()     {}
-func (CommandsChanged) isUpdate() {}
-func (Notice) isUpdate()          {}
-func (TurnStarted) isUpdate()     {}
-func (TurnEnded) isUpdate()       {}
+func (UserMessage) isUpdate()       {}
+func (AgentText) isUpdate()         {}
+func (AgentThought) isUpdate()      {}
+func (CallOpened) isUpdate()        {}
+func (CallChanged) isUpdate()       {}
+func (PlanChanged) isUpdate()       {}
+func (UsageChanged) isUpdate()      {}
+func (InfoChanged) isUpdate()       {}
+func (CommandsChanged) isUpdate()   {}
+func (CompactionChanged) isUpdate() {}
+func (CompactionText) isUpdate()    {}
+func (Notice) isUpdate()            {}
+func (TurnStarted) isUpdate()       {}
+func (TurnEnded) isUpdate()         {}

@@ -137,6 +137,11 @@ func updateShape(zeroclaw bool) shape {
 		"session_info_update": {may("title", orNull(anyString)), may("updatedAt", orNull(timestamp))},
 		"usage_update": {must("used", count), must("size", count), may("cost", record(
 			must("amount", number), must("currency", fullString)))},
+		"compaction_update": {
+			must("compactionId", fullString), must("status", enum("in_progress", "completed", "failed", "cancelled")),
+			may("summary", list(blockShape())), may("error", anyString),
+		},
+		"compaction_summary_chunk": {must("compactionId", fullString), must("content", blockShape())},
 		"notice": {
 			must("severity", enum("info", "warning", "error")), must("title", fullString),
 			may("description", anyString),

@@ -48,6 +48,10 @@ func visible(u domain.Update, info domain.ClientInfo) (domain.Update, bool) {
 		return u, false // version 1 frames a turn by its request
 	case domain.UsageChanged:
 		return u, u.Size > 0
+	case domain.CompactionChanged:
+		return u, info.Compaction
+	case domain.CompactionText:
+		return u, info.Compaction && u.Text != ""
 	case domain.InfoChanged:
 		return u, u.Title != "" || !u.UpdatedAt.IsZero()
 	case domain.Notice:
@@ -101,6 +105,14 @@ func (e *encoder) update(u domain.Update) {
 		e.info(u)
 	case domain.CommandsChanged:
 		e.commands(u.Commands)
+	case domain.CompactionChanged:
+		e.compaction(u)
+	case domain.CompactionText:
+		e.raw(`{"sessionUpdate":"compaction_summary_chunk","compactionId":`)
+		e.string(string(u.ID))
+		e.raw(`,"content":`)
+		e.block(domain.Text{Text: u.Text})
+		e.raw(`}`)
 	case domain.Notice:
 		e.notice(u)
 	case domain.TurnStarted, domain.TurnEnded:
@@ -326,6 +338,24 @@ func (e *encoder) commands(list []domain.Command) {
 		e.raw(`}`)
 	}
 	e.raw(`]}`)
+}
+
+// compaction appends where a compaction stands. A summary belongs to a success
+// alone, and an error to a failure.
+func (e *encoder) compaction(u domain.CompactionChanged) {
+	e.raw(`{"sessionUpdate":"compaction_update","compactionId":`)
+	e.string(string(u.ID))
+	e.raw(`,"status":`)
+	e.string(string(u.Status))
+	switch {
+	case u.Status == domain.CompactionDone && u.Summary != "":
+		e.raw(`,"summary":[`)
+		e.block(domain.Text{Text: u.Summary})
+		e.raw(`]`)
+	case u.Status == domain.CompactionFailed:
+		e.member("error", u.Error)
+	}
+	e.raw(`}`)
 }
 
 func (e *encoder) notice(n domain.Notice) {

@@ -15,7 +15,7 @@ import (
 func recordTypes() []domain.Record {
 	return []domain.Record{
 		domain.UserSaid{}, domain.AssistantSaid{}, domain.CallBegan{}, domain.PermissionGiven{}, domain.CallFinished{},
-		domain.PlanSet{}, domain.TitleSet{}, domain.ClientEvent{}, domain.TurnFinished{}, domain.Unknown{},
+		domain.PlanSet{}, domain.TitleSet{}, domain.ClientEvent{}, domain.Compacted{}, domain.TurnFinished{}, domain.Unknown{},
 	}
 }
 

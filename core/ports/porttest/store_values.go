@@ -73,6 +73,8 @@ func nilAndEmptyKept(t TB, h StoreHarness) {
 		domain.PermissionGiven{Rules: []domain.Rule{}},
 		domain.PermissionGiven{Rules: []domain.Rule{{Words: []string{}}, {}}},
 		domain.TurnFinished{Failure: &domain.Failure{}},
+		domain.AssistantSaid{Cost: new(domain.MicroUSD)},
+		domain.Compacted{Plain: &domain.Failure{}, Cost: new(domain.MicroUSD)},
 	}
 	r.append(id, 0, recs...)
 	r.wantEntries(id, recs...)

@@ -49,7 +49,8 @@ type View struct {
 	Session domain.Session
 	Agent   domain.Agent
 	Tools   []ports.Tool
-	Total   domain.Usage // of all requests before
+	Total   domain.Usage     // of all requests before
+	Cost    *domain.MicroUSD // likewise; nil when unknown
 }
 
 // Hold brings the session into memory if it was set aside, closes in the
@@ -72,6 +73,7 @@ func (l *Live) Hold(ctx context.Context) (View, error) {
 	}
 	v := View{Session: l.row, Agent: agent}
 	_, _, v.Total = l.conv.Usage()
+	v.Cost = l.conv.Cost()
 	for _, set := range l.tools {
 		v.Tools = append(v.Tools, set.Tools()...)
 	}

@@ -133,7 +133,7 @@ func (m *emitter) unsealed() error {
 func (m *emitter) tell(recs ...domain.Record) error {
 	for _, rec := range recs {
 		for _, u := range domain.Updates(rec) {
-			if err := m.send(m.t.telling, u); err != nil {
+			if err := m.send(m.t.telling, m.t.priced(u)); err != nil {
 				return err
 			}
 		}

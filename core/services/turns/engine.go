@@ -83,11 +83,12 @@ type turn struct {
 	foreign  bool       // text from outside entered the turn
 	requests int
 	calls    int
-	before   domain.Usage    // of the session, when the turn began
-	usage    domain.Usage    // of the turn
-	all      strings.Builder // text of all replies
-	final    string          // text of the newest complete reply
-	decided  bool            // outcome and err are set
+	before   domain.Usage     // of the session, when the turn began
+	usage    domain.Usage     // of the turn
+	cost     *domain.MicroUSD // of the session, this turn included; nil when unknown
+	all      strings.Builder  // text of all replies
+	final    string           // text of the newest complete reply
+	decided  bool             // outcome and err are set
 	outcome  domain.TurnOutcome
 	err      error
 }

@@ -15,6 +15,7 @@ import (
 // given up.
 type reply struct {
 	t       *turn
+	info    domain.ModelInfo // of the model that answers
 	said    domain.AssistantSaid
 	text    strings.Builder // of the part that is growing
 	part    domain.MessagePart
@@ -32,7 +33,9 @@ func (t *turn) step() (domain.AssistantSaid, error) {
 		return domain.AssistantSaid{}, err
 	}
 	info := t.model.Info()
-	r := &reply{t: t, said: domain.AssistantSaid{Turn: t.id, Model: info.Ref, Window: info.ContextWindow}}
+	r := &reply{t: t, info: info, said: domain.AssistantSaid{
+		Turn: t.id, Agent: t.view.Agent.Alias, Model: info.Ref, Window: info.ContextWindow, Estimate: req.Estimate(),
+	}}
 	t.mu.Lock()
 	t.requests++
 	t.partial = r
@@ -41,6 +44,7 @@ func (t *turn) step() (domain.AssistantSaid, error) {
 	t.mu.Lock()
 	r.closePart()
 	t.usage = t.usage.Plus(r.said.Usage)
+	t.cost = t.cost.Plus(r.said.Cost)
 	if err == nil {
 		t.final = r.said.Text()
 	}
@@ -107,7 +111,7 @@ func (r *reply) take(ev domain.ModelEvent) error {
 	case domain.UsageReported:
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		r.said.Usage = ev.Usage
+		r.said.Usage, r.said.Cost = ev.Usage, costOf(r.info, ev)
 	case domain.Retrying:
 		return t.emit.send(t.ctx, domain.Notice{
 			Severity: "warning", Title: "The model did not answer; trying again",
@@ -115,7 +119,7 @@ func (r *reply) take(ev domain.ModelEvent) error {
 		})
 	case domain.FellBack:
 		t.mu.Lock()
-		r.said.Model, r.said.Window = ev.To.Ref, ev.To.ContextWindow
+		r.info, r.said.Model, r.said.Window = ev.To, ev.To.Ref, ev.To.ContextWindow
 		t.mu.Unlock()
 		return t.emit.send(t.ctx, domain.Notice{
 			Severity: "warning", Title: fmt.Sprintf("%s answers in place of %s", ev.To.Ref, ev.From),
@@ -173,8 +177,9 @@ func (r *reply) closePart() {
 	r.growing = false
 }
 
-// seen returns what was shown of a reply as a record of its own, with the
-// turn's mutex held; false when there is no reply or it showed nothing.
+// seen returns what was shown of a reply, and what it used, as a record of its
+// own, with the turn's mutex held; false when there is no reply or nothing of
+// it.
 func (r *reply) seen() (domain.AssistantSaid, bool) {
 	if r == nil {
 		return domain.AssistantSaid{}, false
@@ -187,7 +192,7 @@ func (r *reply) seen() (domain.AssistantSaid, bool) {
 		said.Parts = append(said.Parts, part)
 	}
 	said.Truncated, said.Calls, said.Opaque, said.Finish = true, nil, nil, ""
-	return said, len(said.Parts) > 0
+	return said, len(said.Parts) > 0 || said.Usage != (domain.Usage{})
 }
 
 // keepPartial journals what was shown of a reply that did not end well.
