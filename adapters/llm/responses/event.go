@@ -1,0 +1,132 @@
+package responses
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"github.com/berth-dev/berth/adapters/llm"
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// event is any event of a stream. Texts stay raw, because their halves of
+// characters would be lost.
+type event struct {
+	Type    string          `json:"type"`
+	Index   *int            `json:"output_index"`
+	ItemID  string          `json:"item_id"`
+	Summary int             `json:"summary_index"`
+	Content int             `json:"content_index"`
+	Delta   json.RawMessage `json:"delta"`
+	Args    json.RawMessage `json:"arguments"`
+	Item    json.RawMessage `json:"item"`
+	// Response is in the events that open and close a response.
+	Response json.RawMessage `json:"response"`
+	Error    json.RawMessage `json:"error"`
+}
+
+// response is a response as a whole.
+type response struct {
+	Object     string          `json:"object"`
+	Status     string          `json:"status"`
+	Error      json.RawMessage `json:"error"`
+	Incomplete *struct {
+		Reason string `json:"reason"`
+	} `json:"incomplete_details"`
+	Output []json.RawMessage `json:"output"`
+	Usage  *usage            `json:"usage"`
+}
+
+// output is an item of a response.
+type output struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Status    string          `json:"status"`
+	Phase     string          `json:"phase"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Args      json.RawMessage `json:"arguments"`
+	Content   []content       `json:"content"`
+	Summary   []content       `json:"summary"`
+	Encrypted json.RawMessage `json:"encrypted_content"`
+}
+
+type content struct {
+	Type    string          `json:"type"`
+	Text    json.RawMessage `json:"text"`
+	Refusal json.RawMessage `json:"refusal"`
+}
+
+// usage is what the server counted. Cached tokens are part of the input,
+// reasoning is part of the output.
+type usage struct {
+	Input     int64 `json:"input_tokens"`
+	Output    int64 `json:"output_tokens"`
+	InputMore *struct {
+		Cached int64 `json:"cached_tokens"`
+		Write  int64 `json:"cache_write_tokens"`
+	} `json:"input_tokens_details"`
+	OutputMore *struct {
+		Reasoning int64 `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+func (u usage) domain() domain.Usage {
+	out := domain.Usage{Input: u.Input, Output: u.Output}
+	if m := u.InputMore; m != nil {
+		out.CachedRead, out.CachedWrite = m.Cached, m.Write
+	}
+	if m := u.OutputMore; m != nil {
+		out.Thought = m.Reasoning
+	}
+	return out
+}
+
+// errNotText is a text field that holds something else.
+var errNotText = errors.New("a text field holds no text")
+
+// textOf appends what a text field says: a string, or null for nothing.
+func textOf(dst []byte, raw json.RawMessage) ([]byte, error) {
+	switch {
+	case !present(raw):
+		return dst, nil
+	case raw[0] == '"':
+		return llm.Unescape(dst, raw[1:len(raw)-1]), nil
+	}
+	return dst, errNotText
+}
+
+// argsOf returns the arguments of a call: a text, or, from servers that do not
+// quote them, the object itself.
+func argsOf(raw json.RawMessage) []byte {
+	switch {
+	case !present(raw):
+		return nil
+	case raw[0] == '"':
+		return llm.Unescape(nil, raw[1:len(raw)-1])
+	}
+	return raw
+}
+
+func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// words makes whole characters of a text that came in pieces.
+func words(text []byte) string {
+	var j llm.Joiner
+	return j.Add(text) + j.End()
+}
+
+// isObject reports whether args are a JSON object as they stand.
+func isObject(args []byte) bool {
+	args = bytes.TrimSpace(args)
+	return len(args) > 0 && args[0] == '{' && json.Valid(args)
+}
+
+// sameArgs compares arguments, white space aside.
+func sameArgs(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var x, y bytes.Buffer
+	return json.Compact(&x, []byte(words(a))) == nil && json.Compact(&y, []byte(words(b))) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}

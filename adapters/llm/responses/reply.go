@@ -1,0 +1,299 @@
+package responses
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/berth-dev/berth/adapters/llm"
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// reply is one answer as far as it has come.
+type reply struct {
+	model *Model
+	x     *llm.Exchange
+	emit  llm.Emit
+
+	text     llm.Joiner
+	thought  llm.Joiner
+	scratch  []byte
+	items    []*item
+	bytes    int   // of all items
+	speaking *item // whose text came last
+	thinking *item // whose thoughts came last
+	usage    *usage
+	refused  bool // the model said so
+	shown    bool // something was passed on
+	finish   domain.FinishReason
+}
+
+// errLeft tells the caller to return; nobody sees it.
+var errLeft = domain.Errorf(domain.Cancelled, "the consumer has left")
+
+func (r *reply) malformed() error {
+	return r.x.Broken("it holds an event that is no JSON of the expected form")
+}
+
+func (r *reply) notText() error { return r.x.Broken("a text field holds no text") }
+
+// event takes in one event of the stream and reports whether it closed the
+// response.
+func (r *reply) event(ev llm.Event) (closed bool, err error) {
+	if string(bytes.TrimSpace(ev.Data)) == "[DONE]" {
+		return false, nil // some servers send it; it proves nothing
+	}
+	var e event
+	if err := json.Unmarshal(ev.Data, &e); err != nil {
+		if refusal, ok := llm.ParseRefusal(ev.Data); ok {
+			return false, r.x.Refused(refusal)
+		}
+		return false, r.malformed()
+	}
+	if e.Type == "" {
+		e.Type = string(ev.Name)
+	}
+	switch e.Type {
+	case "response.output_text.delta", "response.refusal.delta":
+		r.refused = r.refused || e.Type == "response.refusal.delta"
+		return false, r.textDelta(&e)
+	case "response.reasoning_summary_text.delta":
+		return false, r.thoughtDelta(&e, e.Summary)
+	case "response.reasoning_text.delta":
+		return false, r.thoughtDelta(&e, e.Content)
+	case "response.function_call_arguments.delta":
+		return false, r.argsDelta(&e)
+	case "response.function_call_arguments.done":
+		return false, r.wholeArgs(r.piece(kindCall, &e), e.Args)
+	case "response.output_item.added":
+		return false, r.added(&e)
+	case "response.output_item.done":
+		return false, r.finished(e.Item, indexOf(&e), nil)
+	case "response.completed", "response.incomplete", "response.failed":
+		return true, r.closing(&e)
+	case "error":
+		return false, r.failed(ev.Data)
+	}
+	if present(e.Error) {
+		return false, r.failed(ev.Data)
+	}
+	return false, nil
+}
+
+// failed is the failure of an error object.
+func (r *reply) failed(data []byte) error {
+	refusal, ok := llm.ParseRefusal(data)
+	if !ok {
+		refusal = llm.Refusal{Message: string(data), After: -1}
+	}
+	return r.x.Refused(refusal)
+}
+
+func (r *reply) textDelta(e *event) error {
+	var err error
+	if r.scratch, err = textOf(r.scratch[:0], e.Delta); err != nil {
+		return r.notText()
+	}
+	return r.say(r.piece(kindMessage, e), r.scratch)
+}
+
+func (r *reply) thoughtDelta(e *event, part int) error {
+	var err error
+	if r.scratch, err = textOf(r.scratch[:0], e.Delta); err != nil {
+		return r.notText()
+	}
+	return r.think(r.piece(kindReasoning, e), part, r.scratch)
+}
+
+func (r *reply) argsDelta(e *event) error {
+	var err error
+	if r.scratch, err = textOf(r.scratch[:0], e.Delta); err != nil {
+		return r.notText()
+	}
+	return r.keep(r.piece(kindCall, e), r.scratch)
+}
+
+// keep adds a piece to what has come of an item.
+func (r *reply) keep(it *item, piece []byte) error {
+	it.got = append(it.got, piece...)
+	if r.grow(len(piece)); r.bytes > llm.MaxEvent {
+		return r.x.Cut(llm.ErrTooLong)
+	}
+	return nil
+}
+
+func (r *reply) grow(n int) { r.bytes += n }
+
+// say passes a piece of a message on. Messages are parted by a blank line.
+func (r *reply) say(it *item, piece []byte) error {
+	if len(piece) == 0 {
+		return nil
+	}
+	if err := r.keep(it, piece); err != nil {
+		return err
+	}
+	if r.speaking != it {
+		if r.speaking != nil {
+			if err := r.endText(between); err != nil {
+				return err
+			}
+		}
+		r.speaking = it
+	}
+	s := r.text.Add(piece)
+	it.said += len(s)
+	return r.show(domain.TextDelta{Text: s}, s)
+}
+
+// endText passes on what is left of the message that spoke last, and what
+// follows it.
+func (r *reply) endText(more string) error {
+	left := r.text.End()
+	if r.speaking != nil {
+		r.speaking.said += len(left)
+	}
+	return r.show(domain.TextDelta{Text: left + more}, left+more)
+}
+
+// think passes a piece of reasoning on. Parts of it are parted by a blank
+// line, whichever item they are of.
+func (r *reply) think(it *item, part int, piece []byte) error {
+	if len(piece) == 0 {
+		return nil
+	}
+	if err := r.keep(it, piece); err != nil {
+		return err
+	}
+	if r.thinking != nil && (r.thinking != it || it.part != part) {
+		s := r.thought.End() + between
+		if err := r.show(domain.ThoughtDelta{Text: s}, s); err != nil {
+			return err
+		}
+	}
+	r.thinking, it.part = it, part
+	s := r.thought.Add(piece)
+	return r.show(domain.ThoughtDelta{Text: s}, s)
+}
+
+// show passes an event on unless its text is empty.
+func (r *reply) show(ev domain.ModelEvent, text string) error {
+	if text == "" {
+		return nil
+	}
+	r.shown = true
+	if !r.emit(ev) {
+		return errLeft
+	}
+	return nil
+}
+
+// costs passes the counts of a reply on that failed after some of it was
+// shown: it was paid for all the same.
+func (r *reply) costs() {
+	if r.shown && r.usage != nil {
+		r.emit(domain.UsageReported{Usage: r.usage.domain()})
+	}
+}
+
+// closing takes in the event that closes a response.
+func (r *reply) closing(e *event) error {
+	var resp response
+	if present(e.Response) && json.Unmarshal(e.Response, &resp) != nil {
+		return r.malformed()
+	}
+	switch resp.Status {
+	case "completed", "incomplete", "failed", "cancelled":
+	default:
+		resp.Status = strings.TrimPrefix(e.Type, "response.")
+	}
+	return r.closed(&resp, e.Response)
+}
+
+// whole takes in an answer that is no stream.
+func (r *reply) whole(body []byte) error {
+	var resp response
+	if err := json.Unmarshal(body, &resp); err != nil || (resp.Object != "response" && resp.Output == nil) {
+		if refusal, ok := llm.ParseRefusal(body); ok {
+			return r.x.Refused(refusal)
+		}
+		return r.x.Broken("it is no JSON of the expected form")
+	}
+	return r.closed(&resp, body)
+}
+
+// closed decides what a response that has ended is worth; data is the
+// response itself.
+func (r *reply) closed(resp *response, data []byte) error {
+	if resp.Usage != nil {
+		r.usage = resp.Usage
+	}
+	if present(resp.Error) {
+		return r.failed(data)
+	}
+	reason := ""
+	if resp.Incomplete != nil {
+		reason = resp.Incomplete.Reason
+	}
+	switch {
+	case resp.Status == "completed":
+		r.finish = domain.FinishStop
+	case resp.Status == "incomplete" && reason == "max_output_tokens":
+		r.finish = domain.FinishLength
+	case resp.Status == "incomplete" && reason == "content_filter":
+		r.finish = domain.FinishRefusal
+	case resp.Status == "failed":
+		return r.x.Refused(llm.Refusal{Message: "the response failed", After: -1})
+	default:
+		return r.x.Broken("it ended with the status \"" + plainWord(resp.Status) + "\" and the reason \"" + plainWord(reason) + "\"")
+	}
+	return r.absorb(resp.Output)
+}
+
+// end closes the reply after its closing event.
+func (r *reply) end() error {
+	if r.refused {
+		r.finish = domain.FinishRefusal
+	}
+	var requested []domain.ModelCall
+	if r.finish == domain.FinishStop {
+		for _, it := range r.ofKind(kindCall) {
+			args := emptyArgs([]byte(words(it.got)))
+			if it.name == "" || it.half || !isObject(args) {
+				return r.x.Broken("it holds a tool call that is not whole, or whose arguments are no JSON object")
+			}
+			requested = append(requested, domain.ModelCall{ProviderID: it.callID, Name: it.name, Args: args})
+			r.finish = domain.FinishCalls
+		}
+	}
+	if s := r.thought.End(); s != "" && !r.emit(domain.ThoughtDelta{Text: s}) {
+		return errLeft
+	}
+	if err := r.endText(""); err != nil {
+		return err
+	}
+	if r.usage != nil {
+		if u := r.usage.domain(); u != (domain.Usage{}) && !r.emit(domain.UsageReported{Usage: u}) {
+			return errLeft
+		}
+	}
+	for _, c := range requested {
+		if !r.emit(domain.CallRequested{Call: c}) {
+			return errLeft
+		}
+	}
+	if !r.emit(domain.Finish{Reason: r.finish, Opaque: r.opaque()}) {
+		return errLeft
+	}
+	return nil
+}
+
+// plainWord is a word of the wire fit to show.
+func plainWord(s string) string {
+	clean := strings.Map(func(c rune) rune {
+		if c == '_' || c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') {
+			return c
+		}
+		return -1
+	}, s)
+	return clean[:min(len(clean), 40)]
+}
