@@ -52,6 +52,8 @@ type Refusal struct {
 	After time.Duration
 	// Never is the provider's own word that another attempt is useless.
 	Never bool
+	// Spent is the provider's own word that a quota of the day is used up.
+	Spent bool
 }
 
 // parseRefusal reads an answer that is no success.
@@ -64,6 +66,8 @@ func parseRefusal(status int, h http.Header, body []byte) Refusal {
 		r.Status = status
 	}
 	if d, ok := retryAfter(h); ok {
+		r.After = d
+	} else if d, ok := resetAfter(h); ok && r.After < 0 && status == http.StatusTooManyRequests && !spent(strings.ToLower(r.Message)) {
 		r.After = d
 	}
 	r.Never = h.Get("X-Should-Retry") == "false"
@@ -128,6 +132,7 @@ func (r *Refusal) inner(raw json.RawMessage) {
 		Metadata struct {
 			Raw any `json:"raw"`
 		} `json:"metadata"`
+		Details json.RawMessage `json:"details"`
 	}
 	if json.Unmarshal(raw, &e) != nil {
 		r.Message = "an error object of an unknown form"
@@ -137,6 +142,7 @@ func (r *Refusal) inner(raw json.RawMessage) {
 	if more := plain(e.Metadata.Raw); more != "" {
 		r.Message = strings.TrimSpace(r.Message + ": " + more)
 	}
+	r.details(e.Details)
 	for _, v := range []any{e.Code, e.Status} {
 		if n, ok := v.(float64); ok {
 			if n >= 400 && n < 600 && r.Status == 0 {
@@ -195,11 +201,7 @@ func retryAfter(h http.Header) (time.Duration, bool) {
 	if err != nil {
 		return 0, false
 	}
-	now, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
-		now = time.Now()
-	}
-	return max(0, at.Sub(now)), true
+	return max(0, at.Sub(serverTime(h))), true
 }
 
 // clampSeconds converts without overflow; a day is as good as for ever.
@@ -217,13 +219,15 @@ func (r Refusal) classify() (code domain.Code, retry bool) {
 	kind := strings.ToLower(r.Type + " " + r.Code)
 	words := strings.ToLower(r.Message)
 	switch {
-	case has(kind, "insufficient_quota", "billing", "insufficient_balance", "credits", "servicequotaexceeded") || r.Status == http.StatusPaymentRequired,
+	case r.Spent, has(kind, "insufficient_quota", "billing", "insufficient_balance", "credits", "servicequotaexceeded") || r.Status == http.StatusPaymentRequired,
 		has(kind, "throttlingexception") && has(words, "per day"),
 		r.Status != http.StatusBadRequest && r.After < 0 && spent(words),
 		r.Status == http.StatusBadRequest && has(words, "credit balance is too low"):
 		return domain.QuotaExhausted, false
 	case r.tooLong(kind, words):
 		return domain.ContextTooLong, false
+	case r.badKey(kind, words):
+		return domain.AuthRequired, false
 	}
 	switch s := r.Status; {
 	case s == http.StatusUnauthorized, has(kind, "unrecognizedclient", "expiredtoken", "incompletesignature", "invalidsignature"):
@@ -237,7 +241,8 @@ func (r Refusal) classify() (code domain.Code, retry bool) {
 		return domain.RateLimited, !r.Never
 	case s == http.StatusProxyAuthRequired:
 		return domain.Unavailable, false
-	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooEarly:
+	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooEarly,
+		s == statusCancelled:
 		return domain.Unavailable, !r.Never
 	case s == http.StatusInternalServerError, s == http.StatusBadGateway, s == http.StatusServiceUnavailable,
 		s == http.StatusGatewayTimeout, s >= 520 && s <= 530:
@@ -254,11 +259,14 @@ func (r Refusal) classify() (code domain.Code, retry bool) {
 		return domain.AuthRequired, false
 	case has(kind, "rate_limit", "resource_exhausted", "too_many"):
 		return domain.RateLimited, true
-	case has(kind, "invalid_request", "not_found", "invalid_argument", "bad_request", "unsupported"):
+	case has(kind, "invalid_request", "not_found", "invalid_argument", "bad_request", "unsupported", "failed_precondition"):
 		return domain.ProviderRejected, false
 	}
 	return domain.Unavailable, true
 }
+
+// statusCancelled is Google's status for a request that its own side gave up.
+const statusCancelled = 499
 
 // spent recognises an account that waiting does not fill.
 func spent(words string) bool {
@@ -278,7 +286,8 @@ func (r Refusal) tooLong(kind, words string) bool {
 	}
 	return has(words, "maximum context length", "context length", "context window", "available context size",
 		"prompt is too long", "input is too long", "too many tokens", "exceeds the maximum number of tokens",
-		"exceed context limit", "maximum prompt length", "reduce the length of", "longer than the model's")
+		"exceed context limit", "maximum prompt length", "reduce the length of", "longer than the model's",
+		"request payload size exceeds the limit")
 }
 
 func has(s string, subs ...string) bool {
