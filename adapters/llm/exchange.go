@@ -28,6 +28,9 @@ type Call struct {
 	// Secrets, when not nil, returns the parts of a key that are secrets by
 	// themselves.
 	Secrets func(key string) []string
+	// Patience, when longer than HTTPConfig.Idle, is how long a running answer
+	// may be silent: some servers say nothing while they collect a call.
+	Patience time.Duration
 	// Accept is the type of answer that is asked for; "" is events or JSON.
 	Accept string
 	// Headers are sent besides the usual ones. Configured headers are over them.
@@ -50,6 +53,7 @@ type Exchange struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	watch    watch
+	idle     time.Duration // the silence that is allowed once it has begun
 	begun    bool // the provider has given a sign of life
 	redact   redactor
 	keyless  bool // no key was sent, nor a header in its place
@@ -71,6 +75,7 @@ func (p *Provider) Start(ctx context.Context, call Call) (*Exchange, error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	x := &Exchange{provider: p, ctx: ctx, cancel: cancel, keyless: key == "" && !p.authorized()}
+	x.idle = max(p.Client.cfg.Idle, call.Patience)
 	x.redact = newRedactor(p, call, key)
 	x.watch = newWatch(p.FirstByte(), func() { cancel(errSilent) })
 	req, err := p.request(ctx, call, key)
@@ -167,7 +172,7 @@ func (x *Exchange) Read(p []byte) (int, error) {
 // Alive notes a sign of life: the silence that is allowed begins anew.
 func (x *Exchange) Alive() {
 	x.begun = true
-	x.watch.allow(x.provider.Client.cfg.Idle)
+	x.watch.allow(x.idle)
 }
 
 // Within sets how long the exchange may go on being silent.

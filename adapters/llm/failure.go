@@ -121,7 +121,10 @@ func (x *Exchange) silent() *Failure {
 	msg := fmt.Sprintf("provider %q gave no answer within %s; if the model needs longer, raise providers.%s.timeout_secs",
 		name, x.provider.FirstByte(), name)
 	if x.begun {
-		msg = fmt.Sprintf("provider %q stopped sending in the middle of its reply: nothing came for %s", name, x.provider.Client.cfg.Idle)
+		msg = fmt.Sprintf("provider %q stopped sending in the middle of its reply: nothing came for %s", name, x.idle)
+		if x.idle > x.provider.Client.cfg.Idle {
+			msg += "; if the model needs longer, raise providers." + name + ".timeout_secs"
+		}
 	}
 	return &Failure{Err: domain.Errorf(domain.Unavailable, "%s", msg).With("provider", name)}
 }

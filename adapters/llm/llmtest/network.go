@@ -20,6 +20,11 @@ type Dialect struct {
 	Model string // the one model the server has
 	// New returns a server without replies.
 	New func() *Server
+	// Idle is how long a running answer may be silent, with a provider of the
+	// usual settings; 0 is llm.DefaultIdle.
+	Idle time.Duration
+	// NoThoughtCount and NoCacheCount are as in porttest.ModelHarness.
+	NoThoughtCount, NoCacheCount bool
 	// Opener is the adapter under test.
 	Opener llm.Opener
 }

@@ -1,6 +1,8 @@
 package llmtest
 
 import (
+	"cmp"
+
 	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports"
@@ -45,5 +47,8 @@ func (d Dialect) Open(t porttest.TB, p llm.Provider) ports.Model {
 
 // Harness is the model suite over the dialect.
 func (d Dialect) Harness() porttest.ModelHarness {
-	return porttest.ModelHarness{Serve: d.Serve, Retries: Retries, FirstByte: llm.DefaultTimeout, Idle: llm.DefaultIdle}
+	return porttest.ModelHarness{
+		Serve: d.Serve, Retries: Retries, FirstByte: llm.DefaultTimeout, Idle: cmp.Or(d.Idle, llm.DefaultIdle),
+		NoThoughtCount: d.NoThoughtCount, NoCacheCount: d.NoCacheCount,
+	}
 }
