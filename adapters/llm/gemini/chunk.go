@@ -1,0 +1,88 @@
+package gemini
+
+import (
+	"encoding/json"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// chunk is one GenerateContentResponse: an event of a stream, or the whole
+// answer. Texts stay raw, because their halves of characters would be lost.
+type chunk struct {
+	Error      json.RawMessage `json:"error"`
+	Candidates []candidate     `json:"candidates"`
+	Feedback   *struct {
+		Blocked string `json:"blockReason"`
+	} `json:"promptFeedback"`
+	Usage *usage `json:"usageMetadata"`
+}
+
+type candidate struct {
+	Index   int `json:"index"`
+	Content *struct {
+		Parts []came `json:"parts"`
+	} `json:"content"`
+	Finish string `json:"finishReason"`
+}
+
+// came is a part as a model sends it.
+type came struct {
+	Text    json.RawMessage `json:"text"`
+	Thought bool            `json:"thought"`
+	Sign    string          `json:"thoughtSignature"`
+	Call    *asked          `json:"functionCall"`
+
+	// What nobody asked for, and must not be lost in silence.
+	Inline json.RawMessage `json:"inlineData"`
+	File   json.RawMessage `json:"fileData"`
+	Code   json.RawMessage `json:"executableCode"`
+	Ran    json.RawMessage `json:"codeExecutionResult"`
+}
+
+// strange reports whether the part holds something that was not asked for.
+func (p *came) strange() bool {
+	return present(p.Inline) || present(p.File) || present(p.Code) || present(p.Ran)
+}
+
+// asked is a call as a model sends it.
+type asked struct {
+	ID      string          `json:"id"`
+	Name    string          `json:"name"`
+	Args    json.RawMessage `json:"args"`
+	Partial json.RawMessage `json:"partialArgs"`
+	More    bool            `json:"willContinue"`
+}
+
+func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// usage is what the provider counts, in tokens.
+type usage struct {
+	Prompt     int64 `json:"promptTokenCount"`
+	Cached     int64 `json:"cachedContentTokenCount"`
+	Candidates int64 `json:"candidatesTokenCount"`
+	Thoughts   int64 `json:"thoughtsTokenCount"`
+	ToolUse    int64 `json:"toolUsePromptTokenCount"`
+}
+
+// domain converts the counts: thoughts are counted apart from candidates.
+func (u usage) domain() domain.Usage {
+	return domain.Usage{
+		Input: u.Prompt + u.ToolUse, Output: u.Candidates + u.Thoughts, Thought: u.Thoughts, CachedRead: u.Cached,
+	}
+}
+
+// first returns the only candidate there is when one was asked for, nil when
+// the chunk has none.
+func (c *chunk) first() *candidate {
+	for i := range c.Candidates {
+		if c.Candidates[i].Index == 0 {
+			return &c.Candidates[i]
+		}
+	}
+	return nil
+}
+
+// says reports whether the chunk holds anything of an answer.
+func (c *chunk) says() bool {
+	return len(c.Candidates) > 0 || c.Feedback != nil || c.Usage != nil
+}

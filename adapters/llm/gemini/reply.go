@@ -1,0 +1,246 @@
+package gemini
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/berth-dev/berth/adapters/llm"
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// reply is one answer as far as it has come.
+type reply struct {
+	model *Model
+	x     *llm.Exchange
+	emit  llm.Emit
+	names map[string]string // names of tools that were sent under another
+
+	text    llm.Joiner
+	thought llm.Joiner
+	scratch []byte
+	calls   []domain.ModelCall
+	bytes   int // of the calls' arguments
+	usage   *usage
+	finish  string // the finish reason, "" until it came
+	blocked bool   // the prompt was refused
+	early   bool   // more came after a finish reason
+	shown   bool   // something was passed on
+	keep    keepsake
+}
+
+func newReply(m *Model, x *llm.Exchange, req domain.ModelRequest, emit llm.Emit) *reply {
+	return &reply{model: m, x: x, emit: emit, names: renamed(req.Tools), keep: keepsake{Model: m.info.Ref.Model}}
+}
+
+// afterFinish is how long to wait for the end of the body once a reply is
+// complete. Some proxies keep the connection open.
+const afterFinish = 3 * time.Second
+
+// errLeft tells the caller to return; nobody sees it.
+var errLeft = domain.Errorf(domain.Cancelled, "the consumer has left")
+
+// chunk takes in a chunk.
+func (r *reply) chunk(c *chunk) error {
+	if c.Usage != nil {
+		r.usage = c.Usage
+	}
+	if c.Feedback != nil && c.Feedback.Blocked != "" {
+		r.blocked = true
+	}
+	k := c.first()
+	if k == nil {
+		return nil
+	}
+	if k.Content != nil {
+		for i := range k.Content.Parts {
+			if err := r.part(&k.Content.Parts[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if k.Finish != "" {
+		if r.finish == "" && !r.early {
+			r.x.Within(afterFinish)
+		}
+		r.finish = k.Finish
+	}
+	return nil
+}
+
+// part takes in a part. One that comes after a finish reason shows that the
+// reason was not the end: models of old gave one with every chunk.
+func (r *reply) part(p *came) error {
+	if p.strange() {
+		f := r.x.Broken("it holds something else than text and calls")
+		f.Retry = false
+		return f
+	}
+	if p.Call == nil && !present(p.Text) && p.Sign == "" {
+		return nil
+	}
+	if r.finish != "" {
+		r.finish, r.early = "", true
+	}
+	if p.Call != nil {
+		return r.call(p.Call, p.Sign)
+	}
+	r.scratch = r.scratch[:0]
+	if present(p.Text) {
+		if p.Text[0] != '"' {
+			return r.x.Broken("a text field holds no text")
+		}
+		r.scratch = llm.Unescape(r.scratch, p.Text[1:len(p.Text)-1])
+	}
+	return r.say(r.scratch, p.Thought, p.Sign)
+}
+
+// say passes a text or a thought on.
+func (r *reply) say(piece []byte, thought bool, sign string) error {
+	kind, join := textPart, &r.text
+	if thought {
+		kind, join = thoughtPart, &r.thought
+	}
+	s := join.Add(piece)
+	r.keep.add(kind, len(s), sign)
+	if s == "" {
+		return nil
+	}
+	r.shown = true
+	if !r.emit(delta(s, thought)) {
+		return errLeft
+	}
+	return nil
+}
+
+func delta(s string, thought bool) domain.ModelEvent {
+	if thought {
+		return domain.ThoughtDelta{Text: s}
+	}
+	return domain.TextDelta{Text: s}
+}
+
+// call takes in a call, which comes whole. Nothing of it is mended.
+func (r *reply) call(c *asked, sign string) error {
+	if c.More || present(c.Partial) {
+		return r.x.Broken("it holds a tool call in pieces, which was not asked for")
+	}
+	var j llm.Joiner
+	args := []byte(j.Add(bytes.TrimSpace(c.Args)) + j.End())
+	if len(args) == 0 {
+		args = []byte("{}")
+	}
+	if c.Name == "" || args[0] != '{' || !json.Valid(args) {
+		return r.x.Broken("it holds a tool call without a name or whose arguments are no JSON object")
+	}
+	if r.bytes += len(args); r.bytes > llm.MaxEvent {
+		return r.x.Cut(llm.ErrTooLong)
+	}
+	name := c.Name
+	if ours, ok := r.names[name]; ok {
+		name = ours
+	}
+	r.keep.add(callPart, 0, sign)
+	r.calls = append(r.calls, domain.ModelCall{ProviderID: c.ID, Name: name, Args: args})
+	return nil
+}
+
+// costs passes the counts of a reply on that failed after some of it was
+// shown: it was paid for all the same.
+func (r *reply) costs() {
+	if r.shown && r.usage != nil {
+		r.emit(domain.UsageReported{Usage: r.usage.domain()})
+	}
+}
+
+// end closes the reply when the answer has ended, with why it did.
+func (r *reply) end(err error) error {
+	if r.blocked && r.finish == "" {
+		return r.close(domain.FinishRefusal)
+	}
+	if r.finish == "" || r.early && err != nil && !errors.Is(err, io.EOF) {
+		return r.x.Cut(err)
+	}
+	reason, why, again := meaning(r.finish)
+	if why != "" {
+		f := r.x.Broken(why)
+		f.Retry = again
+		return f
+	}
+	if reason == domain.FinishStop && len(r.calls) > 0 {
+		reason = domain.FinishCalls
+	}
+	return r.close(reason)
+}
+
+func (r *reply) close(reason domain.FinishReason) error {
+	for _, thought := range []bool{true, false} {
+		kind, join := textPart, &r.text
+		if thought {
+			kind, join = thoughtPart, &r.thought
+		}
+		if s := join.End(); s != "" {
+			r.keep.grow(kind, len(s))
+			if !r.emit(delta(s, thought)) {
+				return errLeft
+			}
+		}
+	}
+	if r.usage != nil {
+		if u := r.usage.domain(); u != (domain.Usage{}) && !r.emit(domain.UsageReported{Usage: u}) {
+			return errLeft
+		}
+	}
+	if reason != domain.FinishCalls {
+		r.calls = nil
+	}
+	for _, c := range r.calls {
+		if !r.emit(domain.CallRequested{Call: c}) {
+			return errLeft
+		}
+	}
+	if !r.emit(domain.Finish{Reason: reason, Opaque: r.keep.opaque(r.model.info.Ref.Provider, r.calls)}) {
+		return errLeft
+	}
+	return nil
+}
+
+// meaning maps a finish reason. Why is not empty for one that is no good end,
+// and again tells whether the same request may end better.
+func meaning(finish string) (reason domain.FinishReason, why string, again bool) {
+	switch name := strings.ToUpper(finish); name {
+	case "STOP":
+		return domain.FinishStop, "", false
+	case "MAX_TOKENS":
+		return domain.FinishLength, "", false
+	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "MODEL_ARMOR",
+		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
+		return domain.FinishRefusal, "", false
+	case "MALFORMED_FUNCTION_CALL":
+		return "", "the model wrote a tool call that cannot be read (MALFORMED_FUNCTION_CALL)", true
+	case "UNEXPECTED_TOOL_CALL":
+		return "", "the model called a tool that it was not given (UNEXPECTED_TOOL_CALL)", true
+	case "TOO_MANY_TOOL_CALLS":
+		return "", "the model called too many tools in a row (TOO_MANY_TOOL_CALLS)", true
+	case "MALFORMED_RESPONSE":
+		return "", "the model wrote something that cannot be read (MALFORMED_RESPONSE)", true
+	case "MISSING_THOUGHT_SIGNATURE":
+		return "", "the provider misses the signature of a thought in the conversation (MISSING_THOUGHT_SIGNATURE)", false
+	default:
+		return "", "it ended with the finish reason \"" + plainReason(name) + "\"", true
+	}
+}
+
+// plainReason is a finish reason fit to show.
+func plainReason(s string) string {
+	clean := strings.Map(func(c rune) rune {
+		if c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') {
+			return c
+		}
+		return -1
+	}, s)
+	return clean[:min(len(clean), 40)]
+}
