@@ -136,8 +136,8 @@ func providerConfig(p config.Provider, obs ports.Observer) llm.ProviderConfig {
 	if p.Script != "" {
 		out.BaseURL = "file:" + p.Script
 	}
-	if p.APIKey.IsSet() || p.NeedsKey() {
-		out.APIKey = p.APIKey.Reveal
+	if p.APIKey.IsSet() || p.NeedsKey() || p.TakesKey() {
+		out.APIKey, out.KeyOptional = p.Key, !p.APIKey.IsSet() && !p.NeedsKey()
 	}
 	if len(p.Headers) > 0 {
 		out.Headers = make(map[string]string, len(p.Headers))
@@ -181,8 +181,12 @@ func keyHint(p config.Provider) string {
 		return "put the key into the file " + name + "; " + setting + " refers to it"
 	case kind == "keyring":
 		return "put the key into the keyring as " + name + "; " + setting + " refers to it"
+	case usual != "" && p.TakesKey():
+		return "run: berth login " + p.Name + " (or set " + usual + " or " + setting + ")"
 	case usual != "":
 		return "set " + usual + " or " + setting
+	case p.TakesKey() && !p.APIKey.IsSet():
+		return "run: berth login " + p.Name + " (or set " + setting + ")"
 	}
 	return "" // the adapter names the setting
 }

@@ -2,7 +2,10 @@ package bootstrap
 
 import (
 	"io"
+	"os"
+	"time"
 
+	"github.com/berth-dev/berth/adapters/keyring"
 	"github.com/berth-dev/berth/bootstrap/internal/config"
 	"github.com/berth-dev/berth/core/domain"
 )
@@ -54,8 +57,23 @@ type ProviderType = config.ProviderType
 // later beating the earlier. A missing file is an empty one. The error is a
 // *ConfigError, or says why the file could not be read.
 func LoadConfig(o LoadOptions) (*Config, error) {
+	return config.Load(hosted(o))
+}
+
+// hosted gives options what only a host can know.
+func hosted(o LoadOptions) LoadOptions {
 	o.TryRule = tryRule
-	return config.Load(o)
+	if o.Keyring == nil {
+		o.Keyring = newKeyring(0)
+	}
+	return o
+}
+
+// newKeyring is the system's key store, which is asked only when a key is
+// needed that it has. Each question takes at most wait; 0 is the limit of a
+// request.
+func newKeyring(wait time.Duration) Keyring {
+	return keyring.New(keyring.Config{Wait: wait, Bus: os.Getenv("DBUS_SESSION_BUS_ADDRESS")})
 }
 
 // NewSecret returns a secret that holds value itself.
@@ -83,8 +101,7 @@ func ConfigGet(w io.Writer, o LoadOptions, path string, asJSON bool) error {
 // ConfigValidate loads the configuration and writes warnings and the verdict.
 // Settings that have no effect in this version are among the warnings.
 func ConfigValidate(w io.Writer, o LoadOptions, asJSON bool) error {
-	o.TryRule = tryRule
-	return config.Validate(w, o, asJSON, withoutEffect)
+	return config.Validate(w, hosted(o), asJSON, withoutEffect)
 }
 
 // ConfigChange is a setting for ConfigSet to write: its dotted path, and its
@@ -98,8 +115,7 @@ func ConfigSet(o LoadOptions, changes ...ConfigChange) (file string, err error) 
 	if InsideCommand(o.Env) {
 		return "", domain.Errorf(domain.Denied, "settings cannot be changed by a command that an agent runs; do it in a terminal of your own")
 	}
-	o.TryRule = tryRule
-	return config.Set(o, changes...)
+	return config.Set(hosted(o), changes...)
 }
 
 // ConfigSpelledOut reports whether value would be a secret itself in the

@@ -45,6 +45,9 @@ type ProviderConfig struct {
 	// key that was stored or removed meanwhile counts at once. A nil function
 	// means the provider takes no key; "" means that it is missing.
 	APIKey func() (string, error)
+	// KeyOptional says that a missing key is no failure: the provider may do
+	// without.
+	KeyOptional bool
 	// KeyHint tells a person where to put a missing key, such as
 	// "set OPENAI_API_KEY or providers.openai.api_key". "" names the
 	// configuration key.
@@ -362,6 +365,8 @@ func (p ProviderConfig) key() (string, error) {
 			why += ": " + coded.Msg
 		}
 		return "", p.noKey("provider \"" + p.Name + "\": " + why + "; " + p.keyHint())
+	case key == "" && p.KeyOptional:
+		return "", nil
 	case key == "":
 		return "", p.noKey("provider \"" + p.Name + "\" has no API key; " + p.keyHint())
 	case !printable(key):

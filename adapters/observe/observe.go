@@ -28,11 +28,13 @@ const closeLimit = 200 * time.Millisecond
 
 // Config is what a Logger is built from.
 type Config struct {
-	Out     io.Writer       // where lines go, usually stderr
-	Level   string          // trace, debug, info, warn, error, off
-	JSON    bool            // else for people
-	Color   bool            // for people on a terminal
-	Secrets func() []string // values to mask; may be nil; asked once, at the first line
+	Out   io.Writer // where lines go, usually stderr
+	Level string    // trace, debug, info, warn, error, off
+	JSON  bool      // else for people
+	Color bool      // for people on a terminal
+	// Secrets are the values to mask; nil for none. It is asked for each line;
+	// what it returns may only grow, at its end.
+	Secrets func() []string
 }
 
 // Logger is an Observer that logs, and the logger of bootstrap.

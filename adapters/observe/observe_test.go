@@ -112,6 +112,22 @@ func TestLogger_MasksSecrets(t *testing.T) {
 	}
 }
 
+// TestMasker_Learns: a secret that becomes known later is masked from then on.
+func TestMasker_Learns(t *testing.T) {
+	var out bytes.Buffer
+	known := []string{"first-secret"}
+	m := &masker{out: &out, secrets: func() []string { return known }}
+	for _, line := range []string{"first-secret second-secret", "again first-secret second-secret"} {
+		if _, err := m.Write([]byte(line + "\n")); err != nil {
+			t.Fatal(err)
+		}
+		known = append(known, "second-secret")
+	}
+	if got, want := out.String(), "[secret] second-secret\nagain [secret] [secret]\n"; got != want {
+		t.Errorf("written %q, want %q", got, want)
+	}
+}
+
 func TestLogger_NeverBlocksOnAnUnreadPipe(t *testing.T) {
 	r, w := io.Pipe() // nobody reads
 	defer r.Close()
