@@ -29,12 +29,14 @@ type Event struct {
 //     a line end;
 //   - a field named "error" is an event of that name (llama.cpp);
 //   - a line that begins with "{" is data (proxies that put a bare error
-//     object into a stream).
+//     object into a stream), and so are the lines of one that is indented
+//     (Google's services).
 type Events struct {
 	cutter
 	name    []byte
 	data    []byte
 	hasData bool
+	bare    bool // the data is an object without a field name
 }
 
 // NewEvents returns a reader of r. Alive, which may be nil, is called when a
@@ -46,7 +48,7 @@ func NewEvents(r io.Reader, alive func()) *Events {
 // Next returns the next event that has data. At the end of the body it
 // returns io.EOF, when the body broke off the reader's own error.
 func (e *Events) Next() (Event, error) {
-	e.name, e.data, e.hasData = e.name[:0], e.data[:0], false
+	e.name, e.data, e.hasData, e.bare = e.name[:0], e.data[:0], false, false
 	for {
 		line, err := e.line()
 		if err != nil {
@@ -71,7 +73,7 @@ func (e *Events) Next() (Event, error) {
 // field takes in one line that is not blank.
 func (e *Events) field(line []byte) error {
 	name, value := line, []byte(nil)
-	if line[0] == '{' {
+	if e.object(line) {
 		name, value = []byte("data"), line
 	} else if i := bytes.IndexByte(line, ':'); i >= 0 {
 		name, value = line[:i], line[i+1:]
@@ -99,4 +101,18 @@ func (e *Events) field(line []byte) error {
 	// As in the standard, an event whose data is empty is none.
 	e.hasData = len(e.data) > 0
 	return nil
+}
+
+// object reports whether a line is one of an object without a field name.
+func (e *Events) object(line []byte) bool {
+	switch line[0] {
+	case '{':
+		e.bare = true
+	case ' ', '\t', '}', ']':
+	case '[':
+		e.bare = e.bare || bytes.HasPrefix(line, []byte("[{"))
+	default:
+		return false
+	}
+	return e.bare
 }

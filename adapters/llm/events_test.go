@@ -48,6 +48,8 @@ func TestEvents(t *testing.T) {
 		{"unknown fields", "id: 1\nretry: 3\nfoo: bar\nfoo\ndata: a\n\n", []string{"=a"}},
 		{"an error field", "error: {\"a\":1}\n\n", []string{`error={"a":1}`}},
 		{"a bare object", "{\"error\":\"x\"}\n\n", []string{`={"error":"x"}`}},
+		{"an indented object", "data: a\n\n{\n  \"error\": {\n    \"code\": 503\n  }\n}\n", []string{"=a", "={\n  \"error\": {\n    \"code\": 503\n  }\n}"}},
+		{"an indented list", "[{\n  \"error\": {}\n}\n]\n\ndata: a\n\n  data: b\n\n", []string{"=[{\n  \"error\": {}\n}\n]", "=a"}},
 		{"a colon in the data", "data: a: b\n\n", []string{"=a: b"}},
 		{"NUL", "data: a\x00b\n\n", []string{"=a\x00b"}},
 		{"not UTF-8", "data: \xff\xfe\n\n", []string{"=\xff\xfe"}},
@@ -140,6 +142,7 @@ func TestEvents_Alive(t *testing.T) {
 func FuzzSSE(f *testing.F) {
 	f.Add("\uFEFFdata: a\r\n\r\nevent: x\rdata:b\rdata: c\r\r: hm\n{\"error\":1}\nerror: 5\n\ndata", uint8(3))
 	f.Add("data: [DONE]", uint8(1))
+	f.Add("data: a\r\n\r\n{\r\n  \"error\": {\r\n }\r\n}\r\n]\r\n [{", uint8(2))
 	f.Fuzz(func(t *testing.T, body string, step uint8) {
 		want, err := readAll(strings.NewReader(body))
 		if err != io.EOF {
