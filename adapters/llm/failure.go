@@ -35,6 +35,9 @@ func (x *Exchange) refuse(r Refusal) *Failure {
 		}
 	case domain.RateLimited:
 		msg = said + " (rate limit)"
+		if d, ok := saidWait(r.Message); ok && r.After < 0 {
+			r.After = d
+		}
 		if r.After > 0 {
 			msg += "; it asks to wait " + r.After.Round(time.Second).String()
 		}
@@ -47,6 +50,8 @@ func (x *Exchange) refuse(r Refusal) *Failure {
 		switch {
 		case r.Status >= 300 && r.Status < 400:
 			msg += "; set providers." + x.provider.Name + ".base_url to the address itself"
+		case r.isFilter():
+			msg = said + " (a content filter refused the request" + because(r.Filters) + ")"
 		case r.Status == http.StatusNotFound:
 			msg += "; check the model's name and providers." + x.provider.Name + ".base_url"
 		}
@@ -64,6 +69,14 @@ func (x *Exchange) refuse(r Refusal) *Failure {
 		err.RetryAfter = r.After
 	}
 	return &Failure{Err: err, Retry: retry, AtOnce: r.After == 0, Status: r.Status, Param: r.Param, Words: r.Message}
+}
+
+// because lists what a filter found.
+func because(kinds []string) string {
+	if len(kinds) == 0 {
+		return ""
+	}
+	return ": " + oneLine(strings.Join(kinds, ", "), maxWords)
 }
 
 func after(s, prefix string) string { return strings.TrimPrefix(s, prefix) }

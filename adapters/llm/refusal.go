@@ -52,6 +52,8 @@ type Refusal struct {
 	After time.Duration
 	// Never is the provider's own word that another attempt is useless.
 	Never bool
+	// Filters are the kinds of content that a filter found in the request.
+	Filters []string
 	// Spent is the provider's own word that a quota of the day is used up.
 	Spent bool
 }
@@ -133,6 +135,7 @@ func (r *Refusal) inner(raw json.RawMessage) {
 			Raw any `json:"raw"`
 		} `json:"metadata"`
 		Details json.RawMessage `json:"details"`
+		Inner   json.RawMessage `json:"innererror"`
 	}
 	if json.Unmarshal(raw, &e) != nil {
 		r.Message = "an error object of an unknown form"
@@ -143,6 +146,7 @@ func (r *Refusal) inner(raw json.RawMessage) {
 		r.Message = strings.TrimSpace(r.Message + ": " + more)
 	}
 	r.details(e.Details)
+	r.Filters = filtered(e.Inner)
 	for _, v := range []any{e.Code, e.Status} {
 		if n, ok := v.(float64); ok {
 			if n >= 400 && n < 600 && r.Status == 0 {
@@ -259,6 +263,8 @@ func (r Refusal) classify() (code domain.Code, retry bool) {
 		return domain.AuthRequired, false
 	case has(kind, "rate_limit", "resource_exhausted", "too_many"):
 		return domain.RateLimited, true
+	case r.isFilter(), has(kind, "invalid_prompt", "invalid_image", "invalid_base64", "image_", "_image", "_policy"):
+		return domain.ProviderRejected, false
 	case has(kind, "invalid_request", "not_found", "invalid_argument", "bad_request", "unsupported", "failed_precondition"):
 		return domain.ProviderRejected, false
 	}
@@ -271,7 +277,7 @@ const statusCancelled = 499
 // spent recognises an account that waiting does not fill.
 func spent(words string) bool {
 	return has(words, "exceeded your current quota", "monthly quota", "monthly limit", "monthly usage", "usage limit",
-		"insufficient balance", "insufficient credits", "insufficient quota", "out of credits", "credit balance is too low") &&
+		"insufficient balance", "insufficient credits", "insufficient quota", "out of credits", "credit balance is too low", "key limit exceeded") &&
 		!has(words, "retry in", "try again in")
 }
 
