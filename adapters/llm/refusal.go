@@ -226,7 +226,7 @@ func (r Refusal) classify() (code domain.Code, retry bool) {
 	case r.Spent, has(kind, "insufficient_quota", "billing", "insufficient_balance", "credits", "servicequotaexceeded") || r.Status == http.StatusPaymentRequired,
 		has(kind, "throttlingexception") && has(words, "per day"),
 		r.Status != http.StatusBadRequest && r.After < 0 && spent(words),
-		r.Status == http.StatusBadRequest && has(words, "credit balance is too low"):
+		r.Status == http.StatusBadRequest && has(words, "credit balance is too low", "reached your specified api usage limit"):
 		return domain.QuotaExhausted, false
 	case r.tooLong(kind, words):
 		return domain.ContextTooLong, false
@@ -283,7 +283,7 @@ func spent(words string) bool {
 
 // tooLong recognises a request beyond the model's window.
 func (r Refusal) tooLong(kind, words string) bool {
-	if has(kind, "context_length", "context_window", "exceed_context_size", "string_above_max_length") ||
+	if has(kind, "context_length", "context_window", "exceed_context_size", "string_above_max_length", "request_too_large") ||
 		r.Status == http.StatusRequestEntityTooLarge {
 		return true
 	}

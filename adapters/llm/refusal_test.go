@@ -70,6 +70,14 @@ func TestRefusals(t *testing.T) {
 		{"OpenRouter, credits", 402, nil, `{"error":{"code":402,"message":"Insufficient credits"}}`, domain.QuotaExhausted, false, "credits"},
 		{"DeepSeek, balance", 402, nil, `{"error":{"message":"Insufficient Balance","type":"unknown_error","code":"invalid_request_error"}}`, domain.QuotaExhausted, false, "Balance"},
 		{"Anthropic, balance", 400, nil, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access"}}`, domain.QuotaExhausted, false, "credit balance"},
+		{"Anthropic, limit of the account", 400, nil, `{"type":"error","error":{"type":"invalid_request_error","message":"You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC."}}`, domain.QuotaExhausted, false, "regain access"},
+		{"Anthropic, billing", 403, nil, `{"type":"error","error":{"type":"billing_error","message":"Check your plan"}}`, domain.QuotaExhausted, false, "your plan"},
+		{"Anthropic, wrong key", 401, nil, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, domain.AuthRequired, false, "refused its API key"},
+		{"Anthropic, no permission", 403, nil, `{"type":"error","error":{"type":"permission_error","message":"Your key may not use this"}}`, domain.AuthRequired, false, "may not use this"},
+		{"Anthropic, no such model", 404, nil, `{"type":"error","error":{"type":"not_found_error","message":"model: claude-x"}}`, domain.ProviderRejected, false, "claude-x"},
+		{"Anthropic, rate", 429, h("Retry-After", "7"), `{"type":"error","error":{"type":"rate_limit_error","message":"This request would exceed your organization's rate limit"}}`, domain.RateLimited, true, "asks to wait 7s"},
+		{"Anthropic, too large", 413, nil, `{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}`, domain.ContextTooLong, false, "maximum size"},
+		{"Anthropic, no room for the reply", 400, nil, `{"type":"error","error":{"type":"invalid_request_error","message":"input length and max_tokens exceed context limit: 188240 + 21333 > 200000"}}`, domain.ContextTooLong, false, "188240"},
 		{"OpenAI, context", 400, nil, `{"error":{"message":"This model's maximum context length is 8192 tokens","code":"context_length_exceeded"}}`, domain.ContextTooLong, false, "longer than the model takes"},
 		{"vLLM, context", 400, nil, `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000","type":"BadRequestError","code":400}`, domain.ContextTooLong, false, "4096"},
 		{"llama.cpp, context", 400, nil, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, domain.ContextTooLong, false, "available context"},
@@ -143,6 +151,13 @@ func TestRefusals_Key(t *testing.T) {
 // name it inside.
 func TestRefusals_InStream(t *testing.T) {
 	for body, want := range map[string]domain.Code{
+		`{"type":"error","error":{"type":"overloaded_error","message":"x"}}`:        domain.Unavailable,
+		`{"type":"error","error":{"type":"api_error","message":"x"}}`:               domain.Unavailable,
+		`{"type":"error","error":{"type":"rate_limit_error","message":"x"}}`:        domain.RateLimited,
+		`{"type":"error","error":{"type":"authentication_error","message":"x"}}`:    domain.AuthRequired,
+		`{"type":"error","error":{"type":"invalid_request_error","message":"x"}}`:   domain.ProviderRejected,
+		`{"type":"error","error":{"type":"request_too_large","message":"x"}}`:       domain.ContextTooLong,
+		`{"type":"error","error":{"type":"billing_error","message":"x"}}`:           domain.QuotaExhausted,
 		`{"error":{"code":"429","message":"x"}}`:                                    domain.RateLimited,
 		`{"error":{"code":502,"message":"x"}}`:                                      domain.Unavailable,
 		`{"error":{"status":401,"message":"x"}}`:                                    domain.AuthRequired,
