@@ -68,3 +68,11 @@ func TestRedactor_Parts(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestNewClient_Clock: requests are signed by the system's clock unless told
+// otherwise.
+func TestNewClient_Clock(t *testing.T) {
+	if now := NewClient(HTTPConfig{}).cfg.Now; now == nil || now().IsZero() {
+		t.Error("there is no clock")
+	}
+}

@@ -60,6 +60,9 @@ func NewClient(cfg HTTPConfig) *Client {
 	if cfg.Idle <= 0 {
 		cfg.Idle = DefaultIdle
 	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	return &Client{cfg: cfg}
 }
 
