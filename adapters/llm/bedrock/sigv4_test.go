@@ -47,9 +47,9 @@ func TestSign(t *testing.T) {
 // TestCanonicalPath: the path is encoded once more than it travels.
 func TestCanonicalPath(t *testing.T) {
 	for url, want := range map[string]string{
-		"https://h":                                                "/",
-		"https://h/":                                               "/",
-		"https://h/a/b":                                            "/a/b",
+		"https://h":     "/",
+		"https://h/":    "/",
+		"https://h/a/b": "/a/b",
 		"https://h/model/anthropic.claude-v2%3A1/converse-stream":  "/model/anthropic.claude-v2%253A1/converse-stream",
 		"https://h/model/arn%3Aaws%3Abedrock%3A%2Fx/converse":      "/model/arn%253Aaws%253Abedrock%253A%252Fx/converse",
 		"https://h/model/plain-1.0_x~y/converse-stream?region=abc": "/model/plain-1.0_x~y/converse-stream",
