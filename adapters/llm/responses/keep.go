@@ -40,7 +40,7 @@ func (r *reply) opaque() *domain.Opaque {
 		case it.kind == kindMessage && it.said > 0:
 			k.Items = append(k.Items, kept{Text: it.said, Phase: it.phase})
 			more = more || it.phase != ""
-		case it.kind == kindCall:
+		case it.kind == kindCall && r.finish == domain.FinishCalls:
 			k.Items = append(k.Items, kept{Call: true})
 		}
 	}
