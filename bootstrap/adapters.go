@@ -15,8 +15,12 @@ import (
 
 	"github.com/berth-dev/berth/adapters/fs"
 	"github.com/berth-dev/berth/adapters/llm"
+	"github.com/berth-dev/berth/adapters/llm/anthropic"
+	"github.com/berth-dev/berth/adapters/llm/gemini"
 	"github.com/berth-dev/berth/adapters/llm/offline"
+	"github.com/berth-dev/berth/adapters/llm/ollama"
 	"github.com/berth-dev/berth/adapters/llm/openai"
+	"github.com/berth-dev/berth/adapters/llm/responses"
 	"github.com/berth-dev/berth/adapters/llm/scripted"
 	"github.com/berth-dev/berth/adapters/memory"
 	"github.com/berth-dev/berth/adapters/observe"
@@ -97,12 +101,7 @@ func newModels(lc fx.Lifecycle, cfg *Config, obs ports.Observer) (ports.Models, 
 	models, err := llm.New(llm.Config{
 		Providers: list,
 		HTTP:      llm.HTTPConfig{Proxy: http.ProxyFromEnvironment, UserAgent: userAgent()},
-	}, map[string]llm.Opener{
-		"openai-chat": openai.Opener(),
-		"offline":     offline.Opener(),
-		"scripted":    scripted.Opener(),
-		"":            missing(),
-	})
+	}, openers())
 	if err != nil {
 		return nil, err
 	}
@@ -113,24 +112,27 @@ func newModels(lc fx.Lifecycle, cfg *Config, obs ports.Observer) (ports.Models, 
 	return models, nil
 }
 
-// missing opens the provider types that configuration knows and this version
-// cannot talk to.
-func missing() llm.Opener {
-	return llm.Opener{Open: func(p llm.Provider, _ domain.ModelInfo) (ports.Model, error) {
-		return nil, domain.Errorf(domain.InvalidArgument,
-			"the type of provider %q is not available in this version; an openai-compatible one may do", p.Name)
-	}}
+// openers are the adapters by the names of config.ProviderType.Wire.
+func openers() map[string]llm.Opener {
+	return map[string]llm.Opener{
+		"anthropic":        anthropic.Opener(),
+		"openai-chat":      openai.Opener(),
+		"openai-responses": responses.Opener(),
+		"openrouter":       openai.Opener(),
+		"azure":            openai.Opener(),
+		"gemini":           gemini.Opener(),
+		"ollama":           ollama.Opener(),
+		"bedrock":          openai.Opener(),
+		"offline":          offline.Opener(),
+		"scripted":         scripted.Opener(),
+	}
 }
 
 // providerConfig hands a provider's settings to the adapter. Secrets are
 // revealed when a request is made, not before.
 func providerConfig(p config.Provider, obs ports.Observer) llm.ProviderConfig {
-	wire, err := p.Wire()
-	if err != nil {
-		wire = ""
-	}
 	out := llm.ProviderConfig{
-		Name: p.Name, Type: wire, BaseURL: p.BaseURL, Timeout: p.Timeout, MaxRetries: p.MaxRetries,
+		Name: p.Name, Type: p.Wire(), BaseURL: p.BaseURL, Timeout: p.Timeout, MaxRetries: p.MaxRetries,
 		Models: make(map[string]llm.ModelFacts, len(p.Models)), Fallback: p.Fallback, CAFile: p.CAFile,
 	}
 	if p.Script != "" {

@@ -119,6 +119,8 @@ func (l *loader) checkProvider(p Provider) {
 	switch {
 	case !ok:
 		l.fail(at("type"), nil, "is missing; allowed: %s", oneOfTypes())
+	case p.BaseURL == "" && p.Type == "bedrock":
+		l.fail(at("base_url"), []string{"type"}, "is missing and so is AWS_REGION, which it could be made from; an address is such as https://bedrock-runtime.us-east-1.amazonaws.com")
 	case p.BaseURL == "" && (p.Type == "openai-compatible" || p.Type == "azure"):
 		l.fail(at("base_url"), []string{"type"}, "is missing; a provider of type %s has no address of its own", p.Type)
 	case p.Script != "" && p.Type != "scripted":
@@ -242,11 +244,6 @@ func (l *loader) warn() {
 			say([]string{"acp", "default_agent"}, "%s", l.missing("agent", a, sortedNames(c.Agents)))
 		} else if !agent.Enabled {
 			say([]string{"acp", "default_agent"}, "the agent %q is not enabled", a)
-		}
-	}
-	for _, name := range sortedNames(c.Providers) {
-		if _, err := c.Providers[name].Wire(); err != nil && c.Providers[name].Type != "" {
-			say([]string{"providers", name, "type"}, "%v", err)
 		}
 	}
 	if _, err := c.ambient.stored.read(); err != nil {

@@ -79,14 +79,15 @@ func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 
 func docsTypes() string {
 	var b strings.Builder
-	b.WriteString("\n## Provider types\n\n| type | address | key from | default model | in this version |\n|---|---|---|---|---|\n")
+	b.WriteString("\n## Provider types\n\n| type | address | key from | default model |\n|---|---|---|---|\n")
 	for _, t := range ProviderTypes() {
-		have := "yes"
-		if !t.Available() {
-			have = "no"
+		address := code(t.BaseURL)
+		if len(t.Hosts) > 0 {
+			address = "`https://" + strings.Join(t.Hosts, "`, `https://") + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", t.Name, code(t.BaseURL), code(t.KeyEnv), code(t.DefaultModel), have)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", t.Name, address, code(t.KeyEnv), code(t.DefaultModel))
 	}
+	b.WriteString("\nThe key of a variable goes to the addresses of its type alone. `bedrock` makes its address from `AWS_REGION`, and its key from `" + accessKeyEnv + "`, `" + secretKeyEnv + "` and `" + sessionTokenEnv + "` where there is no `" + bearerEnv + "`; in `api_key` such a key is written `ID:SECRET` or `ID:SECRET:TOKEN`.\n")
 	return b.String()
 }
 

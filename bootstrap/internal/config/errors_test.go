@@ -81,7 +81,7 @@ func TestLoad_BadFiles(t *testing.T) {
 			"F:4:11: profiles.\"\": \"\" is not a name; allowed: lower-case letters, digits and single underscores, starting with a letter, at most 63 characters",
 		}},
 		{"names that are not there", "[providers.local]\ntype = \"ollama\"\n[agents.a]\nmodel = \"locla/x\"\nprofile = \"strict\"\nmcp_servers = [\"git\"]\n", []string{
-			"F:4:9: agents.a.model: there is no provider \"locla\"; did you mean \"local\"? allowed: local, anthropic, openai, gemini, openrouter, ollama, offline",
+			"F:4:9: agents.a.model: there is no provider \"locla\"; did you mean \"local\"? allowed: local, anthropic, openai, gemini, openrouter, ollama, bedrock, offline",
 			"F:5:11: agents.a.profile: there is no profile \"strict\"; allowed: default",
 			"F:6:15: agents.a.mcp_servers: there is no MCP server \"git\"; none is configured",
 		}},

@@ -3,8 +3,6 @@ package config
 import (
 	"slices"
 	"testing"
-
-	"github.com/berth-dev/berth/core/domain"
 )
 
 func TestDefaultModel(t *testing.T) {
@@ -66,8 +64,8 @@ base_url = "http://box:11434/"
 		{"openai", "openai", "https://proxy.example/v1", "", false}, // the usual key goes to the usual address only
 		{"mine", "openai", "https://api.openai.com/v1", "k", true},
 		{"anthropic", "anthropic", "https://api.anthropic.com/v1", "a", true},
-		{"gemini", "gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "", true},
-		{"ollama", "ollama", "http://box:11434/v1", "", false},
+		{"gemini", "gemini", "https://generativelanguage.googleapis.com/v1beta", "", true},
+		{"ollama", "ollama", "http://box:11434", "", false},
 		{"offline", "offline", "", "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -76,8 +74,8 @@ base_url = "http://box:11434/"
 			if !ok || err != nil || p.Name != tt.name || p.Type != tt.typ || p.BaseURL != tt.url || key != tt.key || p.NeedsKey() != tt.needs || p.Timeout == 0 || p.MaxRetries != 3 {
 				t.Errorf("%v %+v key %q, %v, needs it: %v", ok, p, key, err, p.NeedsKey())
 			}
-			if wire, err := p.Wire(); wire == "" || err != nil {
-				t.Errorf("Wire() = %q, %v", wire, err)
+			if p.Wire() == "" {
+				t.Error("nobody speaks it")
 			}
 		})
 	}
@@ -88,19 +86,74 @@ base_url = "http://box:11434/"
 	}
 }
 
-// TestProviderTypes_NotBuiltIn says that such types are valid in the file and
-// refused, with a way out, when they are opened.
-func TestProviderTypes_NotBuiltIn(t *testing.T) {
-	for _, typ := range []string{"azure", "bedrock", "openai-responses"} {
-		doc := "[providers.x]\ntype = \"" + typ + "\"\nbase_url = \"https://h/v1\"\n"
-		c := mustLoad(t, doc)
-		_, err := c.Providers["x"].Wire()
-		want := "provider type " + typ + " is not available in this version; configure \"x\" as another type, such as openai-compatible"
-		if err == nil || err.Error() != want || !domain.HasCode(err, domain.Unsupported) {
-			t.Errorf("%s: %v", typ, err)
+// TestConfig_Bedrock says where the address and the key of Amazon come from.
+func TestConfig_Bedrock(t *testing.T) {
+	const doc = "[providers.cloud]\ntype = \"bedrock\"\n"
+	for _, tt := range []struct {
+		name, doc string
+		env       []string
+		url, key  string
+	}{
+		{"bearer key", doc, []string{"AWS_REGION=eu-central-1", "AWS_BEARER_TOKEN_BEDROCK=b", "AWS_ACCESS_KEY_ID=i", "AWS_SECRET_ACCESS_KEY=s"},
+			"https://bedrock-runtime.eu-central-1.amazonaws.com", "b"},
+		{"signing key", doc, []string{"AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=i", "AWS_SECRET_ACCESS_KEY=s"},
+			"https://bedrock-runtime.us-east-1.amazonaws.com", "i:s"},
+		{"session", doc, []string{"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=i", "AWS_SECRET_ACCESS_KEY=s", "AWS_SESSION_TOKEN=t"},
+			"https://bedrock-runtime.us-east-1.amazonaws.com", "i:s:t"},
+		{"half a key", doc, []string{"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=i"}, "https://bedrock-runtime.us-east-1.amazonaws.com", ""},
+		{"own address", doc + "base_url = \"https://bedrock-runtime.us-west-2.amazonaws.com\"\n", []string{"AWS_ACCESS_KEY_ID=i", "AWS_SECRET_ACCESS_KEY=s"},
+			"https://bedrock-runtime.us-west-2.amazonaws.com", "i:s"},
+		{"another's address", doc + "base_url = \"https://bedrock-runtime.evil.example\"\n", []string{"AWS_ACCESS_KEY_ID=i", "AWS_SECRET_ACCESS_KEY=s"},
+			"https://bedrock-runtime.evil.example", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := mustLoad(t, tt.doc, tt.env...).Providers["cloud"]
+			key, err := p.APIKey.Reveal()
+			if err != nil || key != tt.key || p.BaseURL != tt.url {
+				t.Errorf("key %q (%v) at %q, want %q at %q", key, err, p.BaseURL, tt.key, tt.url)
+			}
+		})
+	}
+	for name, env := range map[string][]string{"no region": nil, "a region that is none": {"AWS_REGION=a/../b"}} {
+		if p, ok := mustLoad(t, "", env...).LookupProvider("bedrock"); ok {
+			t.Errorf("%s: %+v", name, p)
 		}
-		if len(c.Warnings) != 1 {
-			t.Errorf("%s: warnings %q", typ, c.Warnings)
+	}
+	if p, ok := mustLoad(t, "", "AWS_REGION=us-east-1").LookupProvider("bedrock"); !ok || !p.NeedsKey() {
+		t.Errorf("%v %+v", ok, p)
+	}
+}
+
+// TestProviderType_Owns says where a usual key may go.
+func TestProviderType_Owns(t *testing.T) {
+	for _, tt := range []struct {
+		typ, url string
+		want     bool
+	}{
+		{"openai", "https://api.openai.com/v1", true},
+		{"openai", "https://api.openai.com.evil.example/v1", false},
+		{"openai", "http://api.openai.com/v1", false},
+		{"openai-compatible", "https://api.openai.com/v1", false},
+		{"azure", "https://mine.openai.azure.com/openai/v1", true},
+		{"azure", "https://Mine.OpenAI.Azure.com", true},
+		{"azure", "https://mine.services.ai.azure.com/openai/deployments/x?api-version=1", true},
+		{"azure", "http://mine.openai.azure.com/openai/v1", false},
+		{"azure", "https://.openai.azure.com/", false},
+		{"azure", "https://openai.azure.com/", false},
+		{"azure", "https://evil.example?x=.openai.azure.com", false},
+		{"azure", "https://evil.example#.openai.azure.com", false},
+		{"azure", "https://evil.example\\.openai.azure.com", false},
+		{"azure", "https://evil.example@mine.openai.azure.com", false},
+		{"azure", "https://mine.openai.azure.com:444/", false},
+		{"azure", "https://mine.openai.azure.com.evil.example/", false},
+		{"bedrock", "https://bedrock-runtime.eu-west-1.amazonaws.com", true},
+		{"bedrock", "https://bedrock-runtime.evil.example", false},
+		{"bedrock", "https://bedrock-runtime..amazonaws.com", false},
+		{"bedrock", "", false},
+	} {
+		typ, ok := providerType(tt.typ)
+		if got := typ.owns(tt.url); !ok || got != tt.want {
+			t.Errorf("%s owns %s: %v", tt.typ, tt.url, got)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package config
 
-import "sync"
+import (
+	"strings"
+	"sync"
+)
 
 // SecretValues returns the values of secrets that may stand in this process's
 // memory, for the filters that keep them out of logs: those of settings and
@@ -46,6 +49,12 @@ func (c *Config) settled() []string {
 	for _, name := range sortedNames(all) {
 		if _, in := all[name].inKeyring(); !in {
 			values = append(values, all[name].key)
+		}
+	}
+	for _, v := range values {
+		// Of a key of Amazon's every part by itself is secret.
+		if strings.HasPrefix(v, "AKIA") || strings.HasPrefix(v, "ASIA") {
+			values = append(values, strings.Split(v, ":")...)
 		}
 	}
 	return values
