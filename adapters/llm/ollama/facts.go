@@ -71,8 +71,8 @@ func (f *facts) apply(info *domain.ModelInfo, set llm.ModelFacts) {
 		is  bool
 		to  *bool
 	}{{set.Images, f.sees, &info.Images}, {set.Audio, f.hears, &info.Audio}, {set.Tools, f.tools, &info.Tools}, {set.Thoughts, f.thinks, &info.Thoughts}} {
-		if b.set == nil {
-			*b.to = b.is
+		if *b.to = b.is; b.set != nil {
+			*b.to = *b.set
 		}
 	}
 }

@@ -65,9 +65,8 @@ func New(p llm.Provider, info domain.ModelInfo) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	info = complete(info)
-	if n := p.Models[info.Ref.Model].ContextWindow; n > 0 {
-		info.ContextWindow = n
+	if p.Models[info.Ref.Model].ContextWindow == 0 {
+		info.ContextWindow = min(info.ContextWindow, DefaultWindow)
 	}
 	return &Model{provider: p, info: info, base: base, cloud: hosted(base)}, nil
 }
