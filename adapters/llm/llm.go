@@ -301,7 +301,7 @@ func (p ProviderConfig) info(model string) domain.ModelInfo {
 		Title: model,
 		Tools: true,
 	}
-	if f, ok := Known(model); ok {
+	if f, ok := known(p.seller(), model); ok {
 		f.apply(&info)
 	}
 	p.Models[model].apply(&info)

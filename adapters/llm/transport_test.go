@@ -239,13 +239,12 @@ func (p *connectProxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer behind.Close()
-	w.WriteHeader(http.StatusOK)
-	_ = http.NewResponseController(w).Flush()
 	client, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
 	}
 	defer client.Close()
+	_, _ = io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n")
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -84,7 +84,7 @@ func load(fsys fs.FS) (*tree, error) {
 			return err
 		}
 		if d.IsDir() {
-			if name != "." && skipDir(d.Name()) {
+			if name != "." && (skipDir(d.Name()) || isModule(fsys, name)) {
 				return fs.SkipDir
 			}
 			return nil
@@ -117,6 +117,13 @@ func load(fsys fs.FS) (*tree, error) {
 // skipDir names directories that hold no source of the module.
 func skipDir(name string) bool {
 	return name == "testdata" || name == "node_modules" || name == "vendor" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
+}
+
+// isModule reports whether a directory is a module of its own: a tool that
+// needs what the program does not.
+func isModule(fsys fs.FS, dir string) bool {
+	_, err := fs.Stat(fsys, dir+"/go.mod")
+	return err == nil
 }
 
 func modulePath(mod string) string {
