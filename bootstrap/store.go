@@ -129,6 +129,15 @@ func (l *lateStore) Records(ctx context.Context, id domain.SessionID, after doma
 	}
 }
 
+// Spent waits for the store and forwards.
+func (l *lateStore) Spent(ctx context.Context, agent string, t time.Time) (domain.MicroUSD, error) {
+	s, err := l.get(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return s.Spent(ctx, agent, t)
+}
+
 // Acquire waits for the store and forwards.
 func (l *lateStore) Acquire(ctx context.Context, id domain.SessionID) error {
 	s, err := l.get(ctx)

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/berth-dev/berth/core/domain"
 )
@@ -38,11 +39,24 @@ func (s *Store) Append(ctx context.Context, id domain.SessionID, after domain.Se
 		if t, ok := rec.(domain.TitleSet); ok {
 			found.row.Title = t.Title
 		}
+		if agent, cost := domain.Spending(rec); cost > 0 {
+			s.data.spent[agentDay{agent, domain.Day(now)}] += cost
+		}
 	}
 	if now.After(found.row.UpdatedAt) {
 		found.row.UpdatedAt = now
 	}
 	return after + domain.Seq(len(recs)), nil
+}
+
+// Spent returns what an agent cost on the day of t.
+func (s *Store) Spent(ctx context.Context, agent string, t time.Time) (domain.MicroUSD, error) {
+	s.data.mu.RLock()
+	defer s.data.mu.RUnlock()
+	if err := s.ready(ctx); err != nil {
+		return 0, err
+	}
+	return s.data.spent[agentDay{agent, domain.Day(t)}], nil
 }
 
 // Records yields what follows a position, as of the moment the loop starts.

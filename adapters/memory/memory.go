@@ -36,6 +36,13 @@ type data struct {
 	keys     map[string]domain.SessionID
 	labels   map[string]domain.SessionID
 	leases   map[domain.SessionID]*Store
+	spent    map[agentDay]domain.MicroUSD
+}
+
+// agentDay is an agent on a day of UTC.
+type agentDay struct {
+	agent string
+	day   int64
 }
 
 // session is one row and its journal. Entries are only ever appended, never
@@ -54,6 +61,7 @@ func New(clock ports.Clock) *Store {
 		keys:     make(map[string]domain.SessionID),
 		labels:   make(map[string]domain.SessionID),
 		leases:   make(map[domain.SessionID]*Store),
+		spent:    make(map[agentDay]domain.MicroUSD),
 	}}
 }
 

@@ -17,6 +17,62 @@ import (
 // addTable is a step that may run once.
 const addTable = "CREATE TABLE extra (n INTEGER); INSERT INTO extra VALUES (1);"
 
+// newest is the schema that this program makes.
+func newest(t *testing.T) int {
+	t.Helper()
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(steps)
+}
+
+// TestOpen_EarlierSchemas: what a store of each earlier schema holds is there
+// after the upgrade, and the store is whole.
+func TestOpen_EarlierSchemas(t *testing.T) {
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n < len(steps); n++ {
+		t.Run(steps[n-1].name, func(t *testing.T) {
+			cfg := Config{Path: filepath.Join(t.TempDir(), "s.db")}.withDefaults()
+			old, err := open(t.Context(), cfg, steps[:n])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := old.Create(t.Context(), row(1)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := old.Append(t.Context(), row(1).ID, 0, domain.UserSaid{Turn: "t1"}); err != nil {
+				t.Fatal(err)
+			}
+			old.Close()
+			s := openAt(t, cfg.Path)
+			if spent, err := s.Spent(t.Context(), "a", time.Now()); spent != 0 || err != nil {
+				t.Errorf("before anything was spent: %v, %v", spent, err)
+			}
+			cost := domain.MicroUSD(7)
+			if _, err := s.Append(t.Context(), row(1).ID, 1, domain.AssistantSaid{Turn: "t1", Agent: "a", Cost: &cost}); err != nil {
+				t.Fatal(err)
+			}
+			if spent, err := s.Spent(t.Context(), "a", time.Now()); spent != cost || err != nil {
+				t.Errorf("spent: %v, %v", spent, err)
+			}
+			records := 0
+			for _, err := range s.Records(t.Context(), row(1).ID, 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				records++
+			}
+			if records != 2 {
+				t.Errorf("the journal holds %d records, want 2", records)
+			}
+		})
+	}
+}
+
 // setVersion makes a file look as if another version had written it.
 func setVersion(t *testing.T, path string, sql string) {
 	t.Helper()
@@ -56,13 +112,13 @@ func TestOpen_NewerSchema(t *testing.T) {
 			}
 			_, err := Open(t.Context(), Config{Path: path})
 			var schema *NewerSchemaError
-			if !errors.As(err, &schema) || schema.Found != 99 || schema.Known != 1 || schema.Path != path {
+			if !errors.As(err, &schema) || schema.Found != 99 || schema.Known != newest(t) || schema.Path != path {
 				t.Fatalf("open: %v (%+v)", err, schema)
 			}
 			if !domain.HasCode(err, domain.StoreUnavailable) {
 				t.Errorf("the code is %v", domain.CodeOf(err))
 			}
-			for _, part := range []string{path, "schema 99", "up to 1"} {
+			for _, part := range []string{path, "schema 99", fmt.Sprintf("up to %d", newest(t))} {
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("the message does not say %q: %v", part, err)
 				}
@@ -129,10 +185,10 @@ func TestOpen_UpgradesOnce(t *testing.T) {
 			}
 			defer db.Close()
 			err = db.Get(&got, "SELECT (SELECT count(*) FROM extra) AS n, (SELECT count(*) FROM schema_migrations) AS steps, user_version FROM pragma_user_version")
-			if err != nil || got.Rows != 1 || got.Steps != 2 || got.Version != 2 {
+			if err != nil || got.Rows != 1 || got.Steps != newest(t)+1 || got.Version != newest(t)+1 {
 				t.Errorf("after the upgrade: %+v, %v", got, err)
 			}
-			copies, _ := filepath.Glob(path + ".v1-*.bak")
+			copies, _ := filepath.Glob(fmt.Sprintf("%s.v%d-*.bak", path, newest(t)))
 			if len(copies) != 1 {
 				t.Fatalf("copies: %v", copies)
 			}
@@ -215,7 +271,7 @@ func TestOpen_UpgradeTellsTheObserver(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	if len(seen) != 1 || !strings.Contains(fmt.Sprint(seen[0]), path+".v1-19700101T000000.000000.bak") {
+	if len(seen) != 1 || !strings.Contains(fmt.Sprint(seen[0]), fmt.Sprintf("%s.v%d-19700101T000000.000000.bak", path, newest(t))) {
 		t.Errorf("the observer saw %v", seen)
 	}
 }

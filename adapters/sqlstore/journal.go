@@ -38,7 +38,10 @@ func (s *Store) Append(ctx context.Context, id domain.SessionID, after domain.Se
 		if err != nil {
 			return err
 		}
-		return b.insert(ctx, c, num)
+		if err := b.insert(ctx, c, num); err != nil {
+			return err
+		}
+		return b.charge(ctx, c)
 	})
 	if err != nil {
 		return 0, err
@@ -53,6 +56,7 @@ type batch struct {
 	last  domain.Seq
 	at    int64
 	title *string // set by the newest TitleSet
+	costs []spending
 	rows  []payload
 	sums  []int64
 }
@@ -68,6 +72,9 @@ func newBatch(id domain.SessionID, after domain.Seq, at int64, recs []domain.Rec
 		}
 		if t, ok := rec.(domain.TitleSet); ok {
 			b.title = &t.Title
+		}
+		if agent, cost := domain.Spending(rec); cost > 0 {
+			b.costs = append(b.costs, spending{agent, cost})
 		}
 		b.rows[i] = p
 		b.sums[i] = sums.checksum(id, after+domain.Seq(i)+1, recordRow{at: at, kind: p.kind, ver: p.version, body: p.body()})

@@ -3,6 +3,7 @@ package domain
 import (
 	"math"
 	"strconv"
+	"time"
 )
 
 // MicroUSD is an amount of money in millionths of a US dollar.
@@ -13,6 +14,16 @@ func (m MicroUSD) Dollars() float64 { return float64(m) / 1e6 }
 
 // Dollars makes an amount of US dollars, rounded to the millionth.
 func Dollars(d float64) MicroUSD { return MicroUSD(math.Round(d * 1e6)) }
+
+// Day numbers the days of UTC that costs are counted by, from 1970-01-01 on.
+func Day(t time.Time) int64 {
+	const seconds = 24 * 60 * 60
+	day := t.Unix() / seconds
+	if t.Unix()%seconds < 0 {
+		day--
+	}
+	return day
+}
 
 // Plus adds two amounts of which either may be unknown; nil when both are.
 func (m *MicroUSD) Plus(n *MicroUSD) *MicroUSD {

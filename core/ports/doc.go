@@ -6,6 +6,7 @@
 //	port        consumer                suite                adapters
 //	Sessions    services/sessions       porttest.Store       memory, sqlite
 //	Journal     services/sessions       porttest.Store       memory, sqlite
+//	Ledger      services/turns          porttest.Store       memory, sqlite
 //	Leases      services/sessions       porttest.Leases      memory, sqlite
 //	Model       services/turns          porttest.Model       llm/openai, llm/scripted, llm/offline
 //	Models      services/turns          porttest.Models      llm

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"time"
 
 	"github.com/berth-dev/berth/core/domain"
 )
@@ -33,13 +34,21 @@ type Journal interface {
 	// Append adds recs after position after, all or none, durably, and returns
 	// the new position. Conflict when the journal has moved on or the session
 	// is owned by another process; SessionNotFound when it does not exist. It
-	// moves the session's UpdatedAt and applies a TitleSet to its row in the
-	// same transaction. No records is no operation.
+	// moves the session's UpdatedAt, applies a TitleSet to its row and adds
+	// what the records cost to the ledger, in the same transaction. No records
+	// is no operation.
 	Append(ctx context.Context, id domain.SessionID, after domain.Seq, recs ...domain.Record) (domain.Seq, error)
 	// Records yields what follows position after, in order, as of the moment
 	// it started. An error is the last thing yielded. Breaking out releases
 	// everything.
 	Records(ctx context.Context, id domain.SessionID, after domain.Seq) iter.Seq2[domain.Entry, error]
+}
+
+// Ledger tells what agents have cost, whatever became of the sessions.
+type Ledger interface {
+	// Spent returns what an agent's records (domain.Spending) that were
+	// appended on the day of t cost together. A day is one of UTC.
+	Spent(ctx context.Context, agent string, t time.Time) (domain.MicroUSD, error)
 }
 
 // Leases make one process the live owner of a session at a time. An owner
@@ -56,6 +65,7 @@ type Leases interface {
 type Store interface {
 	Sessions
 	Journal
+	Ledger
 	Leases
 	io.Closer
 	// Durable reports whether sessions outlive the process.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-dev/berth/adapters/memory"
 	"github.com/berth-dev/berth/core/domain"
@@ -31,6 +32,7 @@ type faulty struct {
 	list    func(context.Context, domain.SessionQuery) (domain.SessionPage, error)
 	append  func(context.Context, domain.SessionID, domain.Seq, []domain.Record) (domain.Seq, error)
 	records func(context.Context, domain.SessionID, domain.Seq) iter.Seq2[domain.Entry, error]
+	spent   func(context.Context, string, time.Time) (domain.MicroUSD, error)
 	acquire func(context.Context, domain.SessionID) error
 	release func(context.Context, domain.SessionID) error
 	close   func() error
@@ -86,6 +88,13 @@ func (f *faulty) Records(ctx context.Context, id domain.SessionID, after domain.
 	return f.Store.Records(ctx, id, after)
 }
 
+func (f *faulty) Spent(ctx context.Context, agent string, t time.Time) (domain.MicroUSD, error) {
+	if f.spent != nil {
+		return f.spent(ctx, agent, t)
+	}
+	return f.Store.Spent(ctx, agent, t)
+}
+
 func (f *faulty) Acquire(ctx context.Context, id domain.SessionID) error {
 	if f.acquire != nil {
 		return f.acquire(ctx, id)
@@ -135,7 +144,7 @@ func faultyHarness(breakIt func(*faulty)) StoreHarness {
 // storeMutants maps each case to a fault it must catch.
 func storeMutants() map[string]func() StoreHarness {
 	faults := make(map[string]func() StoreHarness)
-	for _, group := range []map[string]func(*faulty){sessionFaults(), listFaults(), journalFaults(), valueFaults(), lifeFaults(), leaseFaults()} {
+	for _, group := range []map[string]func(*faulty){sessionFaults(), listFaults(), journalFaults(), ledgerFaults(), valueFaults(), lifeFaults(), leaseFaults()} {
 		for name, fault := range group {
 			faults[name] = func() StoreHarness { return faultyHarness(fault) }
 		}

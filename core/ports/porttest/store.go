@@ -29,7 +29,7 @@ type StoreHarness struct {
 	Crash func(TB, ports.Store)
 }
 
-// Store proves a ports.Store: its Sessions and its Journal. Leases has a
+// Store proves a ports.Store: its Sessions, its Journal and its Ledger. Leases has a
 // suite of its own.
 func Store(t TB, h StoreHarness) {
 	t.Helper()
@@ -38,7 +38,7 @@ func Store(t TB, h StoreHarness) {
 
 // storeChecks returns every case of the suite.
 func storeChecks() []check[StoreHarness] {
-	return slices.Concat(sessionChecks(), listChecks(), journalChecks(), valueChecks(), lifeChecks())
+	return slices.Concat(sessionChecks(), listChecks(), journalChecks(), ledgerChecks(), valueChecks(), lifeChecks())
 }
 
 // rig is one store under test with what a case needs beside it.
