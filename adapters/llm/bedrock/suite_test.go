@@ -26,7 +26,6 @@ func provider(f bedrocktest.Form, d llmtest.Dialect) llm.ProviderConfig {
 func harness(f bedrocktest.Form) porttest.ModelHarness {
 	d := f.Dialect()
 	h := d.Harness()
-	h.NoThoughtCount = true
 	h.Serve = func(t porttest.TB, replies ...porttest.Reply) porttest.Served {
 		t.Helper()
 		server := d.New().Replies(replies...)

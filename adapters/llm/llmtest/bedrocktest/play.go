@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/adapters/llm/llmtest"
+	"github.com/berth-dev/berth/adapters/llm/llmtest/bedrocktest/wire"
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports/porttest"
 )
@@ -41,7 +42,7 @@ func (s *lookout) play(w *llmtest.Writer, r porttest.Reply, _ []byte) {
 	if r.Refusal != nil {
 		class, words := errorType(r.Refusal.Kind)
 		w.Header().Set("X-Amzn-Errortype", class+":http://internal.amazon.com/coral/com.amazon.bedrock/")
-		w.Refuse(*r.Refusal, `{"message":`+js(words+r.Refusal.Words)+`}`)
+		w.Refuse(*r.Refusal, `{"message":`+wire.JS(words+r.Refusal.Words)+`}`)
 		return
 	}
 	s.answers++
@@ -54,9 +55,9 @@ func (s *lookout) play(w *llmtest.Writer, r porttest.Reply, _ []byte) {
 	p.event("messageStart", `{`+p.padding()+`"role":"assistant"}`)
 	if p.form.Extra {
 		p.event("weatherReport", `{"sun":true}`)
-		w.Send(Frame("", Text(":message-type", "event"), Text(":event-type", "ping"), Header{"yes", 0, nil}, Header{"no", 1, nil},
-			Header{"byte", 2, []byte{1}}, Header{"short", 3, make([]byte, 2)}, Header{"int", 4, make([]byte, 4)}, Header{"long", 5, make([]byte, 8)},
-			Header{"bytes", 6, []byte("x")}, Header{"when", 8, make([]byte, 8)}, Header{"uuid", 9, make([]byte, 16)}))
+		w.Send(wire.Frame("", wire.Text(":message-type", "event"), wire.Text(":event-type", "ping"),
+			wire.Value("yes", 0, ""), wire.Value("no", 1, ""), wire.Value("byte", 2, "1"), wire.Value("short", 3, "12"), wire.Value("int", 4, "1234"),
+			wire.Value("long", 5, "12345678"), wire.Value("bytes", 6, "x"), wire.Value("when", 8, "12345678"), wire.Value("uuid", 9, "1234567812345678")))
 	}
 	for _, part := range r.Parts {
 		p.part(part)
@@ -67,7 +68,7 @@ func (s *lookout) play(w *llmtest.Writer, r porttest.Reply, _ []byte) {
 	}
 }
 
-func (p *player) event(name, payload string) { p.w.Send(Event(name, payload)) }
+func (p *player) event(name, payload string) { p.w.Send(wire.Event(name, payload)) }
 
 // padding is what hides the length of an event.
 func (p *player) padding() string {
@@ -80,9 +81,9 @@ func (p *player) padding() string {
 func (p *player) part(part porttest.ReplyPart) {
 	switch part := part.(type) {
 	case porttest.SendText:
-		p.say("text", `{"text":`+js(string(part))+`}`, string(part))
+		p.say("text", `{"text":`+wire.JS(string(part))+`}`, string(part))
 	case porttest.SendThought:
-		p.say("thought", `{"reasoningContent":{"text":`+js(string(part))+`}}`, string(part))
+		p.say("thought", `{"reasoningContent":{"text":`+wire.JS(string(part))+`}}`, string(part))
 	case porttest.SendCall:
 		p.call(part)
 	case porttest.Wait:
@@ -115,12 +116,12 @@ func (p *player) close() {
 	signed := p.open == "thought" && p.sign
 	if signed {
 		s := signatureOf(p.said)
-		p.delta(`{"reasoningContent":{"signature":` + js(s[:10]) + `}}`)
-		p.delta(`{"reasoningContent":{"signature":` + js(s[10:]) + `}}`)
+		p.delta(`{"reasoningContent":{"signature":` + wire.JS(s[:10]) + `}}`)
+		p.delta(`{"reasoningContent":{"signature":` + wire.JS(s[10:]) + `}}`)
 	}
 	p.stop()
 	if signed { // another one that nobody can read
-		p.delta(`{"reasoningContent":{"redactedContent":` + js(secret(p.name)) + `}}`)
+		p.delta(`{"reasoningContent":{"redactedContent":` + wire.JS(secret(p.name)) + `}}`)
 		p.stop()
 	}
 	p.open = ""
@@ -139,9 +140,9 @@ func (p *player) call(c porttest.SendCall) {
 		id = fmt.Sprintf("tooluse_%s-%d", p.name, p.calls)
 	}
 	p.open = "call"
-	p.event("contentBlockStart", fmt.Sprintf(`{"contentBlockIndex":%d,"start":{"toolUse":{"toolUseId":%s,"name":%s}}}`, p.index, js(id), js(c.Name)))
+	p.event("contentBlockStart", fmt.Sprintf(`{"contentBlockIndex":%d,"start":{"toolUse":{"toolUseId":%s,"name":%s}}}`, p.index, wire.JS(id), wire.JS(c.Name)))
 	for _, piece := range llmtest.Pieces(c.Args, c.Pieces) {
-		p.delta(`{"toolUse":{"input":` + js(piece) + `}}`)
+		p.delta(`{"toolUse":{"input":` + wire.JS(piece) + `}}`)
 	}
 }
 
@@ -167,12 +168,12 @@ func (p *player) end(r porttest.Reply) {
 	case porttest.EndSilent:
 		p.w.Hang()
 	case porttest.EndMalformed:
-		whole := []byte(Event("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"lost"}}`))
+		whole := []byte(wire.Event("contentBlockDelta", `{"contentBlockIndex":0,"delta":{"text":"lost"}}`))
 		whole[len(whole)/2] ^= 1
 		p.w.Send(string(whole))
 	case porttest.EndError:
 		class, words := errorType(r.Fault.Kind)
-		p.w.Send(Exception(strings.ToLower(class[:1])+class[1:], words+r.Fault.Words))
+		p.w.Send(wire.Exception(strings.ToLower(class[:1])+class[1:], words+r.Fault.Words))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/adapters/llm/bedrock"
 	"github.com/berth-dev/berth/adapters/llm/llmtest"
+	"github.com/berth-dev/berth/adapters/llm/llmtest/bedrocktest/wire"
 	"github.com/berth-dev/berth/core/ports/porttest"
 )
 
@@ -118,7 +119,7 @@ func (f Form) probe(w http.ResponseWriter, req *http.Request) bool {
 	case "/aws/foundation-models":
 		_, _ = w.Write([]byte(`{"modelSummaries":[{"modelId":"anthropic.claude-sonnet-4-5-20250929-v1:0","modelArn":"arn"}]}`))
 	case "/aws/inference-profiles":
-		_, _ = w.Write([]byte(`{"inferenceProfileSummaries":[{"inferenceProfileId":` + js(f.Model) + `,"status":"ACTIVE"}]}`))
+		_, _ = w.Write([]byte(`{"inferenceProfileSummaries":[{"inferenceProfileId":` + wire.JS(f.Model) + `,"status":"ACTIVE"}]}`))
 	default:
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = w.Write([]byte(`{"message":null}`))

@@ -1,4 +1,6 @@
-package bedrocktest
+// Package wire encodes the binary frames of Amazon's event streams, right ones
+// and wrong ones, for the tests that read them.
+package wire
 
 import (
 	"encoding/binary"
@@ -14,7 +16,10 @@ type Header struct {
 }
 
 // Text returns a header that is a string.
-func Text(name, value string) Header { return Header{name, 7, []byte(value)} }
+func Text(name, value string) Header { return Value(name, 7, value) }
+
+// Value returns a header of any type.
+func Value(name string, kind byte, value string) Header { return Header{name, kind, []byte(value)} }
 
 // Frame encodes a message of application/vnd.amazon.eventstream.
 func Frame(payload string, headers ...Header) string {
@@ -48,11 +53,12 @@ func Event(name, payload string) string {
 
 // Exception encodes an exception inside an answer.
 func Exception(class, message string) string {
-	return Frame(`{"message":`+js(message)+`}`,
+	return Frame(`{"message":`+JS(message)+`}`,
 		Text(":exception-type", class), Text(":content-type", "application/json"), Text(":message-type", "exception"))
 }
 
-func js(v any) string {
+// JS encodes a value as JSON.
+func JS(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
