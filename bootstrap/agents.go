@@ -79,7 +79,8 @@ func (a *agents) build(c config.Agent) domain.Agent {
 			Level: p.Level, Deny: toolRules(p.Deny), AlwaysAsk: toolRules(p.AlwaysAsk), AutoApprove: toolRules(p.AutoApprove),
 			Network: domain.NetworkMode(p.Network), Taint: p.Taint,
 		},
-		MaxTurnRequests: c.MaxTurnRequests, MaxOutputTokens: c.MaxOutputTokens,
+		MaxTurnRequests: c.MaxTurnRequests, MaxOutputTokens: c.MaxOutputTokens, Thoughts: domain.ThoughtLevel(c.ThoughtLevel),
+		MaxCostPerSession: domain.Dollars(c.MaxCostPerSession), MaxCostPerDay: domain.Dollars(c.MaxCostPerDay),
 	}
 }
 

@@ -177,6 +177,7 @@ type turnParts struct {
 	Sessions    *sessions.Service
 	Permissions *permissions.Service
 	Models      ports.Models
+	Store       ports.Store
 	Blobs       ports.Blobs
 	Notes       ports.Instructions
 	Sandbox     ports.Sandbox
@@ -187,7 +188,7 @@ type turnParts struct {
 
 func newTurns(p turnParts) *turns.Engine {
 	return turns.New(turns.Params{
-		Sessions: p.Sessions, Permissions: p.Permissions, Models: p.Models, Blobs: p.Blobs,
+		Sessions: p.Sessions, Permissions: p.Permissions, Models: p.Models, Ledger: p.Store, Blobs: p.Blobs,
 		Instructions: p.Notes, Sandbox: p.Sandbox, Observer: p.Observer, Clock: p.Clock, IDs: p.IDs,
 	})
 }

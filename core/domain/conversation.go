@@ -18,17 +18,17 @@ const NotRunText = "Not run: the turn ended before this call was started."
 // in order; any prefix of a journal gives a valid conversation. The zero
 // value is an empty one. It is not safe for concurrent use.
 type Conversation struct {
-	rules    []Rule
-	plan     []PlanEntry
-	title    string
-	events   []ClientEvent // for the model with the next prompt
-	notes    []string      // for the model with the next prompt
-	used     int64
-	window   int64
-	total    Usage
-	cost     *MicroUSD
-	gauges   map[ModelRef]Gauge
-	seq      Seq
+	rules  []Rule
+	plan   []PlanEntry
+	title  string
+	events []ClientEvent // for the model with the next prompt
+	notes  []string      // for the model with the next prompt
+	used   int64
+	window int64
+	total  Usage
+	cost   *MicroUSD
+	gauges map[ModelRef]Gauge
+	seq    Seq
 
 	open    TurnID    // the turn that has no TurnFinished yet
 	openAt  Seq       // where it began
@@ -37,7 +37,7 @@ type Conversation struct {
 	begun   []begun   // calls with a CallBegan and no CallFinished, in order, of any turn
 	waiting []waiting // calls of the newest reply without an output in messages, in order
 
-	shown  // what the model is shown of the turns
+	shown         // what the model is shown of the turns
 	before *shown // that before the open turn, when a compaction reached into it
 }
 

@@ -133,8 +133,8 @@ type Compacted struct {
 	// Before and After are the estimated tokens of the request; Window is the
 	// model's context window then, 0 when unknown.
 	Before, After, Window int64
-	Usage         Usage // of the request for the summary
-	Cost          *MicroUSD
+	Usage                 Usage // of the request for the summary
+	Cost                  *MicroUSD
 }
 
 // TurnFinished closes a turn. A turn without it was interrupted.

@@ -7,7 +7,8 @@ type Shrinkage struct {
 	Earlier string         // the summary so far, which the new one replaces
 	Old     []ModelMessage // what a summary is needed of; none when trimming does
 	Size    int64          // estimated tokens of the messages now
-	Left    int64          // and of those that stay, without a summary
+	Left    int64          // and of those that stay, without the summary
+	Recap   int64          // and of what stands around the summary
 }
 
 // Shrink finds the least that brings the messages to goal estimated tokens, or
@@ -36,7 +37,8 @@ func (c *Conversation) Shrink(goal, limit int64, summarise bool) (Shrinkage, boo
 	if s.Left <= goal && !summarise {
 		return s, s.Left < s.Size
 	}
-	extra := c.recapSize()
+	s.Recap = c.recapSize()
+	extra := s.Recap + summaryTokens
 	s.throughPrompt(c, prompt, sizes)
 	if s.Left+extra > goal && step > prompt+1 {
 		s.throughStep(c, prompt, step, sizes)
@@ -44,7 +46,10 @@ func (c *Conversation) Shrink(goal, limit int64, summarise bool) (Shrinkage, boo
 	if s.Left+extra > limit {
 		s.cutNewest(c, step, limit-extra)
 	}
-	return s, s.Left < s.Size
+	if s.Record.Through == 0 {
+		s.Recap = 0
+	}
+	return s, s.Left+s.Recap < s.Size
 }
 
 func sum(list []int64) (n int64) {
@@ -61,8 +66,11 @@ func (c *Conversation) size(of func(message, int) int64) (n int64) {
 	return n
 }
 
-// summaryTokens is about what a summary takes, and what it may take.
-const summaryTokens = 1500
+// A summary is expected to take summaryTokens and may take MaxSummary bytes.
+const (
+	summaryTokens = 1000
+	MaxSummary    = 16 << 10
+)
 
 // recapSize is about what the recap takes.
 func (c *Conversation) recapSize() int64 {

@@ -27,6 +27,9 @@ type Live struct {
 	// holds: it is read again before the next turn.
 	doubtful bool
 
+	// told are warnings that were given once, by name.
+	told map[string]bool
+
 	users  atomic.Int32 // turns that hold it in memory; raised only under the lock
 	loaded atomic.Bool  // conv != nil, readable without the lock
 	gone   atomic.Bool  // released: nothing brings it back
@@ -163,6 +166,34 @@ func (l *Live) Messages(ctx context.Context) ([]domain.ModelMessage, error) {
 	}
 	defer l.lock.release()
 	return l.conv.Messages(), nil
+}
+
+// First reports whether it is asked about what for the first time since the
+// session was opened here.
+func (l *Live) First(ctx context.Context, what string) bool {
+	if l.lock.acquire(ctx) != nil {
+		return false
+	}
+	defer l.lock.release()
+	if l.told[what] {
+		return false
+	}
+	if l.told == nil {
+		l.told = make(map[string]bool)
+	}
+	l.told[what] = true
+	return true
+}
+
+// Look shows fn the conversation, which it must not change or keep. The session
+// must be held.
+func (l *Live) Look(ctx context.Context, fn func(*domain.Conversation)) error {
+	if err := l.lock.acquire(ctx); err != nil {
+		return err
+	}
+	defer l.lock.release()
+	fn(l.conv)
+	return nil
 }
 
 // Rules returns the remembered permission rules. The session must be held.

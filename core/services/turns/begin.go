@@ -30,14 +30,22 @@ func (t *turn) begin() error {
 	if t.model, err = t.e.p.Models.Open(t.writing, view.Agent.Model); err != nil {
 		return err
 	}
+	t.command, t.words, _ = t.prompt.Command()
 	t.equip()
-	defer t.readInstructions()()
+	if err := t.affordable(t.writing); err != nil {
+		return err
+	}
+	wait := t.readInstructions()
+	defer wait()
+	if err := t.promptFits(wait); err != nil {
+		return err
+	}
 	blocks, err := t.storeBlobs(t.writing)
 	if err != nil {
 		return err
 	}
-	recs := []domain.Record{domain.UserSaid{Turn: t.id, ID: domain.MessageID(t.id + "-u"), Blocks: blocks}}
-	if view.Session.Title == "" {
+	recs := []domain.Record{domain.UserSaid{Turn: t.id, ID: domain.MessageID(t.id + "-u"), Blocks: blocks, Command: t.command}}
+	if view.Session.Title == "" && t.command == "" {
 		if title := domain.TitleFrom(blocks); title != "" {
 			recs = append(recs, domain.TitleSet{Title: title})
 		}

@@ -61,7 +61,7 @@ func benchTurn(b *testing.B, n int) {
 			Models: &models{model: m}, Roots: roots{}, Blobs: &blobs{}, Sandbox: &told{}, Observer: client, Clock: time.Now, IDs: ids,
 		})
 		engine := turns.New(turns.Params{
-			Sessions: svc, Permissions: permissions.New(client, time.Now, time.Hour), Models: &models{model: m}, Blobs: &blobs{},
+			Sessions: svc, Permissions: permissions.New(client, time.Now, time.Hour), Models: &models{model: m}, Ledger: store, Blobs: &blobs{},
 			Instructions: &told{}, Sandbox: &told{}, Observer: client, Clock: time.Now, IDs: ids,
 		})
 		opened, err := svc.New(b.Context(), client, domain.NewSession{Dirs: domain.Directories{Cwd: "/project"}})
@@ -111,6 +111,7 @@ func TestTurn_CostOfAChunk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		w.model.info = &domain.ModelInfo{Ref: domain.ModelRef{Provider: "test", Model: "one"}, ContextWindow: 1 << 20}
 		w.model.play(chunks(n))
 		defer func() {
 			if err := w.sessions.Shutdown(t.Context(), domain.ProcessEnding); err != nil {

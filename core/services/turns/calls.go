@@ -103,7 +103,7 @@ func (t *turn) runCall(c *call) error {
 		recs = append(recs, *given)
 	}
 	recs = append(recs, domain.CallFinished{
-		Turn: t.id, Call: c.want.ID, Failed: result.Failed, Text: result.Text,
+		Turn: t.id, Call: c.want.ID, Failed: result.Failed, Text: result.Text, Limit: t.limitOf(result.Text),
 		Content: result.Content, Locations: result.Locations, RawOutput: result.RawOutput,
 	})
 	if result.Plan != nil {

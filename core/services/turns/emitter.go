@@ -25,6 +25,9 @@ type emitter struct {
 	// sending is held over each Send and guards open.
 	sending lock
 	open    []openCall
+	// compacting is the compaction that the client was told of and whose end
+	// it was not; "" when there is none. sending guards it too.
+	compacting domain.CompactionID
 }
 
 // openCall is a call that the client was told of and whose end it was not.
@@ -58,6 +61,11 @@ func (m *emitter) pass(ctx context.Context, u domain.Update) error {
 	}
 	if opened, ok := u.(domain.CallOpened); ok {
 		m.open = append(m.open, openCall{id: opened.ID, tool: opened.Name})
+	}
+	if c, ok := u.(domain.CompactionChanged); ok {
+		if m.compacting = c.ID; c.Status.Final() {
+			m.compacting = ""
+		}
 	}
 	if changed, ok := u.(domain.CallChanged); ok && changed.Status.Final() {
 		m.open = slices.DeleteFunc(m.open, func(o openCall) bool { return o.id == changed.ID })
@@ -169,7 +177,7 @@ func (m *emitter) seal() {
 	m.sending.release()
 }
 
-// closeAll tells the end of every open call, past the seal, as long as the
+// closeAll tells the end of a compaction and of every open call, past the seal, as long as the
 // context lasts: the one that is journalled, else a failure with the text. It
 // returns those calls.
 func (m *emitter) closeAll(ctx context.Context, text string) []openCall {
@@ -177,6 +185,10 @@ func (m *emitter) closeAll(ctx context.Context, text string) []openCall {
 		return nil
 	}
 	defer m.sending.release()
+	if m.compacting != "" && ctx.Err() == nil {
+		_ = m.t.live.Client().Send(ctx, m.t.sid, domain.CompactionChanged{ID: m.compacting, Status: domain.CompactionCancelled})
+		m.compacting = ""
+	}
 	open := m.open
 	m.open = nil
 	for _, c := range open {

@@ -29,6 +29,7 @@ type Params struct {
 	Sessions    *sessions.Service
 	Permissions *permissions.Service
 	Models      ports.Models
+	Ledger      ports.Ledger
 	Blobs       ports.Blobs
 	// Instructions and Sandbox say what the system prompt must tell.
 	Instructions ports.Instructions
@@ -76,6 +77,11 @@ type turn struct {
 	system   string                // the system prompt, the same for all requests of the turn
 	messages int                   // message ids given out
 	last     *domain.AssistantSaid // the final reply, appended together with TurnFinished
+	spoke    bool                  // the newest reply showed the client something
+	command  string                // the slash command that the prompt is; "" when it is none
+	words    string                // what follows it
+	squeezed int                   // compactions of this turn
+	tight    bool                  // the last one could not make the usual room
 
 	mu       sync.Mutex // guards what run reads when it gives the work up
 	begun    bool       // UserSaid is journalled, so TurnFinished must follow

@@ -38,6 +38,9 @@ func (t *turn) loop() (domain.Stop, error) {
 	if err := t.begin(); err != nil {
 		return 0, err
 	}
+	if t.command != "" {
+		return t.runCommand()
+	}
 	for n := 0; ; n++ {
 		if n == t.view.Agent.MaxTurnRequests {
 			return domain.StopMaxTurnRequests, nil
@@ -45,7 +48,7 @@ func (t *turn) loop() (domain.Stop, error) {
 		if t.ctx.Err() != nil {
 			return 0, context.Cause(t.ctx)
 		}
-		said, err := t.step()
+		said, err := t.ask()
 		if err != nil {
 			return 0, err
 		}

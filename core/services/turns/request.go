@@ -16,5 +16,6 @@ func (t *turn) request() (domain.ModelRequest, error) {
 		Messages:        messages,
 		Tools:           t.specs,
 		MaxOutputTokens: t.view.Agent.MaxOutputTokens,
+		Thoughts:        t.view.Agent.Thoughts,
 	}, nil
 }

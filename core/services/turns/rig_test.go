@@ -62,7 +62,7 @@ func newWorld(t *testing.T, tools ...ports.Tool) *world {
 		Observer: w.observer, Clock: time.Now, IDs: ids,
 	})
 	w.engine = turns.New(turns.Params{
-		Sessions: w.sessions, Permissions: permissions.New(w.observer, time.Now, askLimit), Models: w.models, Blobs: w.blobs,
+		Sessions: w.sessions, Permissions: permissions.New(w.observer, time.Now, askLimit), Models: w.models, Ledger: w.store, Blobs: w.blobs,
 		Instructions: w.told, Sandbox: w.told,
 		Observer: w.observer, Clock: time.Now, IDs: ids,
 	})

@@ -23,16 +23,40 @@ type reply struct {
 	ended   bool
 }
 
+// ask gets the next reply. A request that the model finds too long is made
+// shorter and sent again, at most twice, as long as the client was shown
+// nothing of a reply.
+func (t *turn) ask() (domain.AssistantSaid, error) {
+	for try := 0; ; try++ {
+		req, err := t.fit()
+		if err != nil {
+			return domain.AssistantSaid{}, err
+		}
+		said, err := t.step(req)
+		if err == nil || !domain.HasCode(err, domain.ContextTooLong) || t.spoke || t.ctx.Err() != nil {
+			return said, err
+		}
+		if try == retriesTooLong {
+			return said, t.tooLong(err)
+		}
+		shorter, cerr := t.compactHarder(req, try)
+		if cerr != nil {
+			return said, cerr
+		}
+		if !shorter {
+			return said, t.tooLong(err)
+		}
+	}
+}
+
 // step asks the model once and streams its reply to the client. A reply that
 // did not end well is journalled as truncated, so that a load shows what the
 // user saw, and none of its calls runs.
-func (t *turn) step() (domain.AssistantSaid, error) {
-	start := t.e.p.Clock()
-	req, err := t.request()
-	if err != nil {
+func (t *turn) step(req domain.ModelRequest) (domain.AssistantSaid, error) {
+	if err := t.affordable(t.ctx); err != nil {
 		return domain.AssistantSaid{}, err
 	}
-	info := t.model.Info()
+	start, info := t.e.p.Clock(), t.model.Info()
 	r := &reply{t: t, info: info, said: domain.AssistantSaid{
 		Turn: t.id, Agent: t.view.Agent.Alias, Model: info.Ref, Window: info.ContextWindow, Estimate: req.Estimate(),
 	}}
@@ -40,9 +64,10 @@ func (t *turn) step() (domain.AssistantSaid, error) {
 	t.requests++
 	t.partial = r
 	t.mu.Unlock()
-	err = t.isolate("model", func() error { return r.read(req) })
+	err := t.isolate("model", func() error { return r.read(req) })
 	t.mu.Lock()
 	r.closePart()
+	t.spoke = len(r.said.Parts) > 0
 	t.usage = t.usage.Plus(r.said.Usage)
 	t.cost = t.cost.Plus(r.said.Cost)
 	if err == nil {
@@ -113,18 +138,12 @@ func (r *reply) take(ev domain.ModelEvent) error {
 		defer t.mu.Unlock()
 		r.said.Usage, r.said.Cost = ev.Usage, costOf(r.info, ev)
 	case domain.Retrying:
-		return t.emit.send(t.ctx, domain.Notice{
-			Severity: "warning", Title: "The model did not answer; trying again",
-			Detail: fmt.Sprintf("%s. Attempt %d follows in %s.", ev.Reason, ev.Attempt+1, ev.Wait.Round(100*time.Millisecond)),
-		})
+		return t.tellRetry(ev)
 	case domain.FellBack:
 		t.mu.Lock()
 		r.info, r.said.Model, r.said.Window = ev.To, ev.To.Ref, ev.To.ContextWindow
 		t.mu.Unlock()
-		return t.emit.send(t.ctx, domain.Notice{
-			Severity: "warning", Title: fmt.Sprintf("%s answers in place of %s", ev.To.Ref, ev.From),
-			Detail: ev.Reason + ".",
-		})
+		return t.tellFallback(ev)
 	case domain.Finish:
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -134,6 +153,20 @@ func (r *reply) take(ev domain.ModelEvent) error {
 		}
 	}
 	return nil
+}
+
+func (t *turn) tellRetry(ev domain.Retrying) error {
+	return t.emit.send(t.ctx, domain.Notice{
+		Severity: "warning", Title: "The model did not answer; trying again",
+		Detail: fmt.Sprintf("%s. Attempt %d follows in %s.", ev.Reason, ev.Attempt+1, ev.Wait.Round(100*time.Millisecond)),
+	})
+}
+
+func (t *turn) tellFallback(ev domain.FellBack) error {
+	return t.emit.send(t.ctx, domain.Notice{
+		Severity: "warning", Title: fmt.Sprintf("%s answers in place of %s", ev.To.Ref, ev.From),
+		Detail: ev.Reason + ".",
+	})
 }
 
 // message returns the id of the message that a delta belongs to. A change

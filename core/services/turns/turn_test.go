@@ -296,7 +296,12 @@ func TestTurn_ModelFailuresAreErrorsAndTheSessionGoesOn(t *testing.T) {
 					}
 					recs := w.records()
 					end, ok := recs[len(recs)-1].(domain.TurnFinished)
-					if !ok || end.Failure == nil || *end.Failure != (domain.Failure{Code: code, Msg: "It did not work"}) {
+					want := domain.Failure{Code: code, Msg: "It did not work"}
+					if code == domain.ContextTooLong && partial == "" {
+						want.Msg = "The conversation is too long for test/one, and making it shorter did not help: " +
+							"send a shorter prompt, begin a new session, or choose a model with a larger window"
+					}
+					if !ok || end.Failure == nil || *end.Failure != want {
 						t.Errorf("the journal ends with %+v", recs[len(recs)-1])
 					}
 					if partial != "" && !strings.Contains(words(w.client.log()), partial) {
