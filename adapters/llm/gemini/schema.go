@@ -29,18 +29,27 @@ func reduced(schema []byte) json.RawMessage {
 	return data
 }
 
-type reducer struct{ root map[string]any }
+type reducer struct {
+	root  map[string]any
+	open  []string // the references that are being followed
+	count int      // of schemas
+}
 
-// maxSchema is how deep a schema is followed; references may be circular.
-const maxSchema = 24
+// The bounds of a schema: how deep, and how many schemas it may hold.
+const (
+	maxSchema  = 24
+	maxSchemas = 2000
+)
 
 // schema reduces one schema; anything that is none allows a text.
 func (r *reducer) schema(v any, depth int) map[string]any {
 	s, ok := v.(map[string]any)
-	if !ok || depth > maxSchema {
+	if r.count++; !ok || depth > maxSchema || r.count > maxSchemas {
 		return map[string]any{"type": "string"}
 	}
-	s = r.inPlace(s, depth)
+	open := len(r.open)
+	defer func() { r.open = r.open[:open] }()
+	s = r.inPlace(s)
 	out := make(map[string]any)
 	for _, name := range []string{"title", "description", "minimum", "maximum", "minItems", "maxItems", "minLength", "maxLength", "pattern"} {
 		if v, ok := s[name]; ok {
@@ -58,25 +67,22 @@ func (r *reducer) schema(v any, depth int) map[string]any {
 }
 
 // inPlace resolves a reference within the document, and puts the members of
-// allOf into one schema.
-func (r *reducer) inPlace(s map[string]any, depth int) map[string]any {
+// allOf into one schema. A reference that is being followed is left out: what
+// holds itself has no end.
+func (r *reducer) inPlace(s map[string]any) map[string]any {
 	var parts []any
-	if ref, ok := s["$ref"].(string); ok {
+	if ref, ok := s["$ref"].(string); ok && !slices.Contains(r.open, ref) {
+		r.open = append(r.open, ref)
 		parts = append(parts, r.find(ref))
 	}
 	if all, ok := s["allOf"].([]any); ok {
 		parts = append(parts, all...)
 	}
-	if len(parts) == 0 || depth > maxSchema {
-		return s
-	}
 	out := make(map[string]any)
 	for _, p := range parts {
-		m, ok := p.(map[string]any)
-		if !ok {
-			continue
+		if m, ok := p.(map[string]any); ok {
+			merge(out, r.inPlace(m))
 		}
-		merge(out, r.inPlace(m, depth+1))
 	}
 	own := maps.Clone(s)
 	delete(own, "$ref")
@@ -109,6 +115,9 @@ func merge(to, from map[string]any) {
 
 // find follows a reference such as "#/$defs/item".
 func (r *reducer) find(ref string) any {
+	if ref == "#" {
+		return r.root
+	}
 	path, ok := strings.CutPrefix(ref, "#/")
 	if !ok {
 		return nil

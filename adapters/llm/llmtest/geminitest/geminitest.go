@@ -28,7 +28,6 @@ type Shape struct {
 	Extra      bool   // fields that nobody asked for, and comments
 	Counting   bool   // counts with every chunk
 	SignAll    bool   // a signature with every part
-	EveryStop  bool   // a finish reason with every chunk, as models of old gave
 	SplitEnd   bool   // the finish reason in a chunk of its own, then the counts
 	OldSpelled bool   // pretty-printed chunks
 }
@@ -167,9 +166,6 @@ func (p *player) parts(parts ...part) {
 
 // raw writes a chunk with parts and a finish reason, "" for none.
 func (p *player) raw(parts, finish string) {
-	if finish == "" && p.EveryStop {
-		finish = "STOP"
-	}
 	body := `{"candidates":[{"content":{"parts":[` + parts + `],"role":"model"}`
 	if parts == "" {
 		body = `{"candidates":[{"content":{"role":"model"}`
