@@ -5,20 +5,13 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/berth-dev/berth/core/domain"
 )
 
 // turnsText reports whether a character changes how the text around it is
 // shown: marks of writing direction.
-func turnsText(r rune) bool {
-	return r == 0x61C || r == 0x200E || r == 0x200F || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069
-}
-
-// unseen reports whether a character takes no place, or the place of a line
-// end, on a screen.
-func unseen(r rune) bool {
-	return turnsText(r) || r == 0x2028 || r == 0x2029 || r == 0xAD || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) ||
-		r == 0x115F || r == 0x1160 || r == 0x3164 || r == 0xFFA0 || r == 0x2800 || r == 0x34F || r == 0x17B4 || r == 0x17B5
-}
+func turnsText(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }
 
 // escapeRune writes a character so that it can be seen.
 func escapeRune(r rune) string {
@@ -45,7 +38,7 @@ func visible(s string, lines bool) string {
 		if r == '\n' || r == '\t' {
 			return !lines
 		}
-		return r < 0x20 || r == 0x7F || r >= 0x80 && r < 0xA0 || unseen(r)
+		return domain.Unseen(r)
 	}
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, hides) {
 		return s

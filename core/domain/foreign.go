@@ -26,7 +26,7 @@ func Visible(text string) string {
 		switch {
 		case r == '\r' && next == '\n':
 			b.WriteByte('\r')
-		case hidden(r) && !shapes(last, r, next):
+		case Unseen(r) && !shapes(last, r, next):
 			fmt.Fprintf(&b, `\u{%X}`, r)
 		default:
 			b.WriteRune(r)
@@ -46,14 +46,17 @@ func plain(text string) bool {
 	return true
 }
 
-// hidden reports whether a character leaves no mark of its own.
-func hidden(r rune) bool {
+// Unseen reports whether a character leaves no mark of its own where text is
+// shown, or moves the text around it: control characters but tabs and line
+// ends, marks of writing direction, fillers, selectors, tags, private use. It
+// is the one list of them; who must be stricter adds to it.
+func Unseen(r rune) bool {
 	switch {
 	case r < 0x20:
 		return r != '\n' && r != '\t'
 	case r < 0x7F:
 		return false
-	case r < 0xA0, r == 0xAD, r == 0x034F, r == 0x061C, r == 0x115F, r == 0x1160, r == 0x2028, r == 0x2029, r == 0x3164, r == 0xFEFF, r == 0xFFA0:
+	case r < 0xA0, r == 0xAD, r == 0x034F, r == 0x061C, r == 0x115F, r == 0x1160, r == 0x2028, r == 0x2029, r == 0x2800, r == 0x3164, r == 0xFEFF, r == 0xFFA0:
 		return true
 	case r >= 0x17B4 && r <= 0x17B5, r >= 0x180B && r <= 0x180F, r >= 0x200B && r <= 0x200F, r >= 0x202A && r <= 0x202E,
 		r >= 0x2060 && r <= 0x206F, r >= 0xFE00 && r <= 0xFE0F, r >= 0xFFF0 && r <= 0xFFFB,

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/berth-dev/berth/core/domain"
 )
 
 // maxTitle is how many characters a title has at most.
@@ -63,10 +65,7 @@ func escapeWord(b *strings.Builder, s string, command bool) {
 
 // hidden reports whether a character is invisible, has no agreed look, or
 // changes the direction of the text around it.
-func hidden(r rune) bool {
-	return !unicode.IsPrint(r) || unicode.Is(unicode.Bidi_Control, r) || unicode.Is(unicode.Variation_Selector, r) ||
-		r == 0x034F || r == 0x115F || r == 0x1160 || r == 0x3164 || r == 0xFFA0 || r == 0x2800 || r == 0x17B4 || r == 0x17B5
-}
+func hidden(r rune) bool { return domain.Unseen(r) || !unicode.IsPrint(r) }
 
 // title is s on one line: runs of blanks collapsed, with their number when
 // they are long, escaped, and cut to maxTitle characters.

@@ -85,7 +85,7 @@ func quoted(words []string) string {
 // ascii set everything that may look like another letter.
 func visible(s string, ascii bool) string {
 	hides := func(r rune) bool {
-		return !unicode.IsPrint(r) || unicode.Is(unicode.Variation_Selector, r) || ascii && r >= utf8.RuneSelf
+		return !unicode.IsPrint(r) || domain.Unseen(r) || ascii && r >= utf8.RuneSelf
 	}
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, hides) {
 		return s
