@@ -129,6 +129,8 @@ func (a *App) Serve(ctx context.Context, frames jsonrpc.Frames) error {
 			SessionTimeout:     a.cfg.ACP.SessionTimeout,
 			MaxPromptBlobBytes: int(a.cfg.ACP.MaxPromptBlobBytes),
 		},
+		Keys:    a.keys(),
+		Login:   a.login(),
 		Dialect: acp1.Dialect(a.cfg.ACP.Dialect),
 		Busy:    acp1.Busy(a.cfg.ACP.Busy),
 		RPC:     jsonrpc.Options{IDs: a.ids},

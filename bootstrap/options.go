@@ -30,6 +30,7 @@ type options struct {
 	clock  ports.Clock
 	ids    ports.IDs
 	helper Helper
+	login  []string        // arguments for a client to start this program with
 	model  domain.ModelRef // --model
 	logTo  io.Writer
 }
@@ -76,6 +77,10 @@ func WithTools(v ...ports.ToolSource) Option {
 // RunHelper returned, or HelperAt. Without it commands are not confined, and
 // each is asked about.
 func WithHelper(h Helper) Option { return func(o *options) { o.helper = h } }
+
+// WithLogin lets clients offer to start this program in a terminal, with these
+// arguments, to store a key.
+func WithLogin(args ...string) Option { return func(o *options) { o.login = args } }
 
 // WithClock replaces the clock that stamps records.
 func WithClock(v ports.Clock) Option { return func(o *options) { o.clock = v } }

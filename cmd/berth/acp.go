@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -9,12 +10,44 @@ import (
 	"github.com/berth-dev/berth/core/domain"
 )
 
+// acpFlags are the flags of acp.
+type acpFlags struct {
+	agent, model, dialect, level string
+	maxSessions, timeout         int
+}
+
+func (a *acpFlags) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&a.agent, "agent", "", "agent for sessions that name none (acp.default_agent)")
+	f.StringVar(&a.model, "model", "", `model of every agent, as "provider/model"`)
+	f.IntVar(&a.maxSessions, "max-sessions", 0, "active sessions (acp.max_sessions)")
+	f.IntVar(&a.timeout, "session-timeout", 0, "seconds after which an idle session leaves memory (acp.session_timeout_secs)")
+	f.StringVar(&a.dialect, "dialect", "", "auto, acp or zeroclaw (acp.dialect)")
+	f.StringVar(&a.level, "log-level", "", "trace, debug, info, warn, error or off (log.level)")
+}
+
+// names are the names of the flags.
+func (*acpFlags) names() []string {
+	return []string{"agent", "model", "max-sessions", "session-timeout", "dialect", "log-level"}
+}
+
+// settings returns the settings that the given flags override, by their paths.
+func (a *acpFlags) settings(cmd *cobra.Command) map[string]string {
+	flags := map[string]string{}
+	for flag, set := range map[string][2]string{
+		"agent": {"acp.default_agent", a.agent}, "max-sessions": {"acp.max_sessions", strconv.Itoa(a.maxSessions)},
+		"session-timeout": {"acp.session_timeout_secs", strconv.Itoa(a.timeout)}, "dialect": {"acp.dialect", a.dialect}, "log-level": {"log.level", a.level},
+	} {
+		if cmd.Flags().Changed(flag) {
+			flags[set[0]] = set[1]
+		}
+	}
+	return flags
+}
+
 // newACP is the agent on standard input and output.
 func newACP(c *common) *cobra.Command {
-	var (
-		agent, model, dialect, level string
-		maxSessions, timeout         int
-	)
+	var given acpFlags
 	cmd := &cobra.Command{
 		Use:   "acp",
 		Short: "The agent on standard input and output, for an editor to start",
@@ -30,24 +63,13 @@ output, the log on standard error. It ends with code 0 when its input ends.`,
 			if err != nil {
 				return failed(err)
 			}
-			flags := map[string]string{}
-			set := func(flag, key, value string) {
-				if cmd.Flags().Changed(flag) {
-					flags[key] = value
-				}
-			}
-			set("agent", "acp.default_agent", agent)
-			set("max-sessions", "acp.max_sessions", strconv.Itoa(maxSessions))
-			set("session-timeout", "acp.session_timeout_secs", strconv.Itoa(timeout))
-			set("dialect", "acp.dialect", dialect)
-			set("log-level", "log.level", level)
-			cfg, err := bootstrap.LoadConfig(c.options(flags))
+			cfg, err := bootstrap.LoadConfig(c.options(given.settings(cmd)))
 			if err != nil {
 				return failed(err)
 			}
-			opts := []bootstrap.Option{bootstrap.WithHelper(c.helper)}
-			if model != "" {
-				ref, err := domain.ParseModelRef(model)
+			opts := []bootstrap.Option{bootstrap.WithHelper(c.helper), bootstrap.WithLogin(c.loginArgs(cfg)...)}
+			if given.model != "" {
+				ref, err := domain.ParseModelRef(given.model)
 				if err != nil {
 					return usage("--model: %v", err)
 				}
@@ -56,12 +78,20 @@ output, the log on standard error. It ends with code 0 when its input ends.`,
 			return failed(bootstrap.RunSubprocess(cfg, out, opts...))
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&agent, "agent", "", "agent for sessions that name none (acp.default_agent)")
-	f.StringVar(&model, "model", "", `model of every agent, as "provider/model"`)
-	f.IntVar(&maxSessions, "max-sessions", 0, "active sessions (acp.max_sessions)")
-	f.IntVar(&timeout, "session-timeout", 0, "seconds after which an idle session leaves memory (acp.session_timeout_secs)")
-	f.StringVar(&dialect, "dialect", "", "auto, acp or zeroclaw (acp.dialect)")
-	f.StringVar(&level, "log-level", "", "trace, debug, info, warn, error or off (log.level)")
+	given.register(cmd)
+	cmd.AddCommand(newACPLogin(c))
 	return cmd
+}
+
+// loginArgs are the arguments with which a client starts this program to sign
+// in: the directories are named when they are not the ones it would find.
+func (c *common) loginArgs(cfg *bootstrap.Config) []string {
+	args := []string{"login"}
+	if c.configDir != "" || os.Getenv("BERTH_CONFIG_DIR") != "" {
+		args = append(args, "--config-dir", cfg.ConfigDir)
+	}
+	if c.dataDir != "" || os.Getenv("BERTH_DATA_DIR") != "" {
+		args = append(args, "--data-dir", cfg.DataDir)
+	}
+	return args
 }

@@ -15,5 +15,6 @@ type ClientInfo struct {
 	ElicitURL    bool
 	BoolOptions  bool
 	LoginInShell bool // can run a terminal sign-in
+	LoginCommand bool // can run a sign-in that is given as a whole command
 	Subagents    bool
 }

@@ -74,7 +74,8 @@ type Error struct {
 }
 
 // Detail is one machine-readable fact of an Error, such as the session's id
-// or the limit that was reached. Value is a string, bool, int or int64.
+// or the limit that was reached. Value is a string, bool, int,
+// int64 or []string.
 type Detail struct {
 	Key   string
 	Value any

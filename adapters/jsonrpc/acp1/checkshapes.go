@@ -44,7 +44,7 @@ func requestShape(method string) shape {
 // resultMethods are the methods that have a result.
 func resultMethods() []string {
 	return []string{
-		"initialize", "authenticate", methodNew, methodLoad, methodResume, methodList, methodDelete,
+		"initialize", "authenticate", "logout", methodNew, methodLoad, methodResume, methodList, methodDelete,
 		"session/prompt", "session/cancel", "session/close", "session/stop", methodUpdate, "session/event",
 	}
 }
@@ -63,7 +63,7 @@ func resultShape(method string, zeroclaw bool) shape {
 		return initializeShape()
 	case methodNew:
 		return record(append(extra(must("workspaceDir", absolute)), id)...)
-	case methodLoad, methodResume, methodDelete, "authenticate", "session/cancel", "session/close":
+	case methodLoad, methodResume, methodDelete, "authenticate", "logout", "session/cancel", "session/close":
 		return record()
 	case methodList:
 		return record(must("sessions", list(rowShape())), may("nextCursor", fullString))

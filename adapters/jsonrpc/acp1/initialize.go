@@ -22,7 +22,7 @@ func (c *connection) initialize(_ context.Context, params json.RawMessage) (json
 	}
 	return func(context.Context) (jsonrpc.Reply, error) {
 		a := &agreement{
-			dialect: dialect, info: clientInfo(p, dialect == jsonrpc.Zeroclaw), durable: c.p.Sessions.Durable(),
+			dialect: dialect, info: clientInfo(p, dialect == jsonrpc.Zeroclaw), durable: c.p.Sessions.Durable(), logout: dialect == jsonrpc.ACP && c.canLogOut(),
 		}
 		if agent, ok := c.defaultAgent(); ok {
 			model := c.p.Models.Describe(agent.Model)
@@ -73,6 +73,7 @@ func clientInfo(p object, zeroclaw bool) domain.ClientInfo {
 		ElicitForm:   elicit.has("form"),
 		ElicitURL:    elicit.has("url"),
 		LoginInShell: can.in("auth").flag("terminal"),
+		LoginCommand: can.in("_meta").flag("terminal-auth"),
 		Subagents:    can.has("subagents"),
 	}
 	if zeroclaw && can.has("elicitation") {
@@ -114,6 +115,9 @@ func (c *connection) offer(a *agreement) initializeResult {
 			},
 			Zeroclaw: zeroclawInfo{MaxSessions: c.p.Limits.MaxSessions, SessionTimeoutSecs: timeout},
 		},
+	}
+	if a.logout {
+		result.Capabilities.Auth = &authCapabilities{Logout: yes}
 	}
 	if a.zeroclaw() {
 		result.Meta.Berth.Dialect = "zeroclaw"

@@ -138,7 +138,7 @@ func TestInitialize_ClientInfo(t *testing.T) {
 	const all = `{"protocolVersion":1,"clientInfo":{"name":"quill","title":"Quill","version":"4"},"clientCapabilities":{
 		"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true,"auth":{"terminal":true},
 		"elicitation":{"form":{},"url":{}},"subagents":{},
-		"session":{"configOptions":{"boolean":{}},"notices":{},"compaction":{}}}}`
+		"session":{"configOptions":{"boolean":{}},"notices":{},"compaction":{}},"_meta":{"terminal-auth":true}}}`
 	cases := []struct {
 		name, params string
 		zeroclaw     bool
@@ -146,7 +146,7 @@ func TestInitialize_ClientInfo(t *testing.T) {
 	}{
 		{"all", all, false, domain.ClientInfo{
 			Name: "quill", Title: "Quill", Version: "4", ReadFiles: true, WriteFiles: true, Terminals: true, Notices: true,
-			Compaction: true, ElicitForm: true, ElicitURL: true, BoolOptions: true, LoginInShell: true, Subagents: true,
+			Compaction: true, ElicitForm: true, ElicitURL: true, BoolOptions: true, LoginInShell: true, LoginCommand: true, Subagents: true,
 		}},
 		{"nothing", `{"protocolVersion":1}`, false, domain.ClientInfo{}},
 		{"nulls", `{"clientCapabilities":{"fs":null,"terminal":null,"session":{"notices":null},"elicitation":{"form":null}},"clientInfo":null}`,
@@ -185,7 +185,7 @@ func TestAuthenticate(t *testing.T) {
 		open(t, w, func(r *rig) {
 			e := r.fails(-32000, "authenticate", `{"methodId":"local"}`)
 			contains(t, e.Message, "Authentication required", "ANTHROPIC_API_KEY")
-			want(t, "data", e.Data, `{"reason":"AUTH_REQUIRED"}`)
+			want(t, "data", e.Data, `{"reason":"AUTH_REQUIRED","authMethods":["local"]}`)
 		})
 	})
 	t.Run("one of several agents works", func(t *testing.T) {
@@ -212,25 +212,5 @@ func TestAuthenticate(t *testing.T) {
 				r.fails(-32602, "authenticate", p)
 			}
 		})
-	})
-}
-
-func TestAuthMethods_Terminal(t *testing.T) {
-	w := newWorld()
-	w.set = func(p *Params) { p.LoginArgs = []string{"login"} }
-	run(t, w, func(r *rig) {
-		want(t, "authMethods", r.initialize(`{"auth":{"terminal":true}}`)["authMethods"],
-			`[{"id":"local","name":"Use the agent's own settings","description":"Checks that the agent's model has the key it needs in the configuration or the environment"},`+
-				`{"type":"terminal","id":"login","name":"Sign in at the terminal","description":"Asks for a provider's key and stores it","args":["login"]}]`)
-	})
-	run(t, w, func(r *rig) {
-		if n := len(elementsOf(r.initialize(`{}`)["authMethods"])); n != 1 {
-			t.Errorf("%d ways to sign in for a client without a terminal, want 1", n)
-		}
-	})
-	run(t, newWorld(), func(r *rig) {
-		if n := len(elementsOf(r.initialize(`{"auth":{"terminal":true}}`)["authMethods"])); n != 1 {
-			t.Errorf("%d ways to sign in although the program has no login, want 1", n)
-		}
 	})
 }

@@ -44,7 +44,7 @@ func (c *connection) list(_ context.Context, params json.RawMessage) (jsonrpc.Ta
 		}
 		page, err := c.p.Sessions.List(ctx, q)
 		if err != nil {
-			return jsonrpc.Reply{}, explain(err, "")
+			return jsonrpc.Reply{}, c.explain(err, "")
 		}
 		return jsonrpc.Reply{Result: listed(page)}, nil
 	}, nil

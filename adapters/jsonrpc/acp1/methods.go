@@ -53,6 +53,10 @@ func (c *connection) Method(name string) (jsonrpc.Method, bool) {
 			return jsonrpc.Method{}, false // it advertises no way to sign in
 		}
 		return jsonrpc.Method{Admit: c.authenticate}, true
+	case "logout":
+		if c.state().logout {
+			return jsonrpc.Method{Admit: c.logout}, true
+		}
 	case methodNew:
 		return jsonrpc.Method{Admit: c.newSession}, true
 	case "session/prompt":
@@ -114,14 +118,14 @@ func (c *connection) named(fn sessionAdmit) jsonrpc.Admit {
 		}
 		task, err := fn(ctx, id, p)
 		if err != nil {
-			return nil, explain(err, id)
+			return nil, c.explain(err, id)
 		}
 		if task == nil {
 			return nil, nil
 		}
 		return func(ctx context.Context) (jsonrpc.Reply, error) {
 			reply, err := task(ctx)
-			return reply, explain(err, id)
+			return reply, c.explain(err, id)
 		}, nil
 	}
 }

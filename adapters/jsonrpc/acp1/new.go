@@ -23,7 +23,7 @@ func (c *connection) newSession(_ context.Context, params json.RawMessage) (json
 	return func(ctx context.Context) (jsonrpc.Reply, error) {
 		opened, err := c.p.Sessions.New(ctx, c.client, req)
 		if err != nil {
-			return jsonrpc.Reply{}, explain(err, "")
+			return jsonrpc.Reply{}, c.explain(err, "")
 		}
 		opened.Notes = append(opened.Notes, servers...)
 		result := openedResult{SessionID: opened.Session.ID, Meta: openedMeta(opened)}

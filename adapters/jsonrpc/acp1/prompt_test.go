@@ -338,10 +338,10 @@ func TestPrompt_Errors(t *testing.T) {
 		data string
 		says string
 	}{
-		{"no key", domain.Errorf(domain.AuthRequired, "the key was refused"), -32000, `{"reason":"AUTH_REQUIRED","sessionId":"$"}`,
+		{"no key", domain.Errorf(domain.AuthRequired, "the key was refused"), -32000, `{"reason":"AUTH_REQUIRED","authMethods":["local"],"sessionId":"$"}`,
 			"Authentication required: the key was refused"},
 		{"already in these words", domain.Errorf(domain.AuthRequired, "authentication required: set X"), -32000,
-			`{"reason":"AUTH_REQUIRED","sessionId":"$"}`, "authentication required: set X"},
+			`{"reason":"AUTH_REQUIRED","authMethods":["local"],"sessionId":"$"}`, "authentication required: set X"},
 		{"provider down", fmt.Errorf("step: %w", domain.WrapError(domain.Unavailable, errProvider, "the provider cannot be reached")), -32603,
 			`{"reason":"PROVIDER_ERROR","sessionId":"$"}`, "the provider cannot be reached"},
 		{"uncoded", errProvider, -32603, `{"reason":"INTERNAL_ERROR"}`, "Internal error"},

@@ -56,6 +56,7 @@ type Params struct {
 	Models   ports.Models
 	Roots    ports.Roots
 	Observer ports.Observer // nil discards
+	Keys     KeyService     // nil: keys are not checked, and there is no logout
 
 	Info    Info
 	Limits  Limits
@@ -65,9 +66,7 @@ type Params struct {
 	// Agent is the alias that the connection itself names, such as ?agent= of
 	// a WebSocket URL. It is used for new sessions that name none.
 	Agent string
-	// LoginArgs are the arguments with which the client may start this program
-	// in a terminal to sign in. Empty: no terminal sign-in is offered.
-	LoginArgs []string
+	Login Login
 	// Sandbox says in a word how commands are confined, for the client to
 	// show. Empty when no command can be run.
 	Sandbox string
@@ -103,7 +102,7 @@ func Serve(ctx context.Context, frames jsonrpc.Frames, p Params) error {
 	c := &connection{p: p, conn: jsonrpc.NewConn(frames, opts)}
 	// Until initialize every method is there, so that the peer can say that
 	// initialize comes first.
-	c.agreed.Store(&agreement{dialect: opts.Dialect, durable: true})
+	c.agreed.Store(&agreement{dialect: opts.Dialect, durable: true, logout: true})
 	c.client = &client{on: c}
 	err := c.conn.Serve(ctx, c)
 	// A request that was admitted before the input ended may have opened a
@@ -129,6 +128,7 @@ type agreement struct {
 	dialect jsonrpc.Dialect
 	info    domain.ClientInfo
 	durable bool // sessions outlive the process: load, resume, list and delete work
+	logout  bool // there is a stored key to remove, or a place for one
 	images  bool // the default agent's model sees
 	audio   bool // the default agent's model hears
 }
@@ -148,16 +148,17 @@ func (c *connection) InputEnded(why error) {
 
 // explain completes an error for the person at the other end. A missing
 // credential is said in the words clients look for before they offer to sign
-// in. id is added as data.sessionId unless it is empty or there already.
-func explain(err error, id domain.SessionID) error {
+// in, with the ids of the ways to do so. id is added as data.sessionId unless
+// it is empty or there already.
+func (c *connection) explain(err error, id domain.SessionID) error {
 	var e *domain.Error
 	if !errors.As(err, &e) {
 		return err
 	}
 	out := *e
 	out.Err = err // with all that was wrapped around it, for the log
-	if e.Code == domain.AuthRequired && !strings.Contains(strings.ToLower(e.Msg), authWords) {
-		out.Msg = "Authentication required: " + e.Msg
+	if e.Code == domain.AuthRequired {
+		out = *c.signIn(&out)
 	}
 	if id == "" {
 		return &out
@@ -168,6 +169,22 @@ func explain(err error, id domain.SessionID) error {
 		}
 	}
 	return out.With("sessionId", string(id))
+}
+
+// signIn completes the error of a missing or refused credential.
+func (c *connection) signIn(e *domain.Error) *domain.Error {
+	out := *e
+	if !strings.Contains(strings.ToLower(e.Msg), authWords) {
+		out.Msg = "Authentication required: " + e.Msg
+	}
+	var ids []string
+	for _, m := range c.authMethods(c.state()) {
+		ids = append(ids, m.ID)
+	}
+	if len(ids) == 0 {
+		return &out
+	}
+	return out.With("authMethods", ids)
 }
 
 const authWords = "authentication required"

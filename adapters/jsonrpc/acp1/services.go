@@ -36,6 +36,19 @@ type SessionService interface {
 	Durable() bool
 }
 
+// KeyService is what the protocol asks of the keys of models' providers. Its
+// methods may block, each for a bounded time.
+type KeyService interface {
+	// Check asks the model's provider, at no cost, whether it takes the key.
+	// AuthRequired when it does not; nil when that could not be found out.
+	Check(context.Context, domain.ModelRef) error
+	// Forgets reports whether the model's key is one that Forget removes, or
+	// would be if there were one. It does not block.
+	Forgets(domain.ModelRef) bool
+	// Forget removes the model's stored key, if there is one.
+	Forget(context.Context, domain.ModelRef) error
+}
+
 // TurnService is what the protocol asks of turns.
 type TurnService interface {
 	// Begin admits a prompt, on the read goroutine. The function it returns

@@ -351,7 +351,7 @@ func TestTCK_ACP_MODES_001(t *testing.T) {
 
 func TestTCK_ACP_AUTH_001(t *testing.T) {
 	w := newWorld()
-	w.set = func(p *Params) { p.LoginArgs = []string{"login"} }
+	w.set = func(p *Params) { p.Login = Login{Args: []string{"login"}} }
 	run(t, w, func(r *rig) {
 		if got := string(r.initialize(`{}`)["authMethods"]); strings.Contains(got, "terminal") {
 			t.Errorf("authMethods %s for a client that offers no terminal", got)
@@ -361,7 +361,7 @@ func TestTCK_ACP_AUTH_001(t *testing.T) {
 
 func TestTCK_ACP_AUTH_002(t *testing.T) {
 	w := newWorld()
-	w.set = func(p *Params) { p.LoginArgs = []string{"login"} }
+	w.set = func(p *Params) { p.Login = Login{Args: []string{"login"}} }
 	run(t, w, func(r *rig) {
 		seen := map[string]bool{}
 		for _, m := range elementsOf(r.initialize(`{"auth":{"terminal":true}}`)["authMethods"]) {

@@ -14,9 +14,10 @@ import (
 func unimplemented(name string) (reason string, ok bool) {
 	switch name {
 	case "logout":
-		// auth.logout is not advertised: keys belong to the operator's
-		// configuration, and a client must not be able to take them away.
-		return "keys are kept in the agent's configuration, there is nothing to sign out of", true
+		// auth.logout is not advertised where no key is or could be stored by a
+		// login: the others belong to the operator, and a client must not be able
+		// to take them away.
+		return "the agent's key is not one that a login stored, so there is nothing to sign out of", true
 	case "session/set_mode":
 		return "session responses offer no modes", true
 	case "session/set_config_option":

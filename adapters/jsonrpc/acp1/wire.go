@@ -26,6 +26,11 @@ type capabilities struct {
 	Prompt      promptCapabilities  `json:"promptCapabilities"`
 	MCP         mcpCapabilities     `json:"mcpCapabilities"`
 	Session     sessionCapabilities `json:"sessionCapabilities"`
+	Auth        *authCapabilities   `json:"auth,omitempty"`
+}
+
+type authCapabilities struct {
+	Logout *struct{} `json:"logout,omitempty"`
 }
 
 type promptCapabilities struct {
@@ -51,11 +56,23 @@ type sessionCapabilities struct {
 
 // authMethod is of the agent type without a Type, else "terminal".
 type authMethod struct {
-	Type        string   `json:"type,omitempty"`
-	ID          string   `json:"id"`
-	Name        string   `json:"name"`
-	Description string   `json:"description,omitempty"`
-	Args        []string `json:"args,omitempty"`
+	Type        string    `json:"type,omitempty"`
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	Description string    `json:"description,omitempty"`
+	Args        []string  `json:"args,omitempty"`
+	Meta        *authMeta `json:"_meta,omitempty"`
+}
+
+// authMeta is how clients were told of terminals before the protocol was.
+type authMeta struct {
+	Terminal terminalAuth `json:"terminal-auth"`
+}
+
+type terminalAuth struct {
+	Label   string   `json:"label"`
+	Command string   `json:"command"`
+	Args    []string `json:"args"`
 }
 
 type implementation struct {
