@@ -25,6 +25,9 @@ type family struct {
 	// always is set when the model thinks unless told not to.
 	always bool
 	top    string // the effort of the highest thought level
+	// binds is set when the model reads a thought only behind the very messages
+	// that it was thought behind.
+	binds bool
 }
 
 // newest is the version of a name without one, such as an alias.
@@ -50,6 +53,8 @@ func familyOf(model string) family {
 		if f.version == 406 {
 			f.top = "max"
 		}
+		largest := strings.Contains(name, "fable") || strings.Contains(name, "mythos")
+		f.binds = f.version >= 505 || f.version > 500 && largest
 	}
 	return f
 }
@@ -82,7 +87,8 @@ func small(s string) (int, bool) {
 }
 
 // complete adds what the name of a Claude model tells: from version 4.6 on,
-// windows are five times what the ones before have.
+// windows are five times what the ones before have, whose names a catalogue
+// may take for theirs.
 func complete(info domain.ModelInfo) domain.ModelInfo {
 	f := familyOf(info.Ref.Model)
 	info.Audio = false
@@ -91,11 +97,13 @@ func complete(info domain.ModelInfo) domain.ModelInfo {
 		return info
 	}
 	info.Images = f.version >= 300
-	if f.version >= 406 {
-		info.ContextWindow, info.MaxOutput = 1_000_000, 128_000
-		if f.version == 406 {
-			info.MaxOutput = 64_000 // of the smaller of the two; the larger takes 128,000
-		}
+	switch {
+	case f.version > 406:
+		info.MaxOutput = max(info.MaxOutput, 128_000)
+		fallthrough
+	case f.version == 406:
+		info.MaxOutput = max(info.MaxOutput, 64_000)
+		info.ContextWindow = max(info.ContextWindow, 1_000_000)
 	}
 	return info
 }

@@ -1,9 +1,11 @@
 package anthropic
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"hash"
 	"slices"
-	"strings"
 
 	"github.com/berth-dev/berth/core/domain"
 )
@@ -13,7 +15,10 @@ import (
 // model it came from. Texts and calls are those of the reply and not stored
 // twice.
 type keepsake struct {
-	Model  string `json:"model"`
+	Model string `json:"model"`
+	// Prefix tells what the reply was said to, for models that bind their
+	// thoughts to it.
+	Prefix string `json:"prefix,omitempty"`
 	Blocks layout `json:"blocks"`
 }
 
@@ -43,26 +48,44 @@ func (t thought) block() *block {
 }
 
 // opaque returns what is to be kept with a reply, nil when it had no thoughts.
-func (l layout) opaque(ref domain.ModelRef) *domain.Opaque {
+func (l layout) opaque(ref domain.ModelRef, prefix string) *domain.Opaque {
 	if !slices.ContainsFunc(l, func(k kept) bool { return k.Thought != nil }) {
 		return nil
 	}
-	data, err := json.Marshal(keepsake{Model: ref.Model, Blocks: l})
+	data, err := json.Marshal(keepsake{Model: ref.Model, Prefix: prefix, Blocks: l})
 	if err != nil {
 		return nil // strings and numbers always encode
 	}
 	return &domain.Opaque{Provider: ref.Provider, Data: data}
 }
 
-// kept returns what was kept with a reply of this very model, nil when nothing
-// was.
-func (m *Model) kept(o *domain.Opaque) layout {
+// kept returns what was kept with a reply of this very model, the zero value
+// when nothing was.
+func (m *Model) kept(o *domain.Opaque) keepsake {
 	var k keepsake
 	if o == nil || o.Provider != m.info.Ref.Provider || json.Unmarshal(o.Data, &k) != nil || k.Model != m.info.Ref.Model {
-		return nil
+		return keepsake{}
 	}
-	return k.Blocks
+	return k
 }
+
+// prefix is a running digest of a request: tools, system prompt, messages.
+// Places of the cache and settings of the reply are not part of it.
+type prefix struct{ sum hash.Hash }
+
+func newPrefix(req domain.ModelRequest) *prefix {
+	p := &prefix{sum: sha256.New()}
+	p.add(tools(req))
+	p.add(req.System)
+	return p
+}
+
+func (p *prefix) add(v any) {
+	// Whatever cannot be encoded cannot be sent either.
+	_ = json.NewEncoder(p.sum).Encode(v)
+}
+
+func (p *prefix) String() string { return hex.EncodeToString(p.sum.Sum(nil)[:12]) }
 
 // layoutOf returns a layout that holds all of a reply, text and calls, each
 // once: the kept one if it does, else thoughts, text and calls in this order.
@@ -94,9 +117,4 @@ func layoutOf(r domain.ModelReply, l layout) layout {
 // without returns the layout without thoughts.
 func (l layout) without() layout {
 	return slices.DeleteFunc(slices.Clone(l), func(k kept) bool { return k.Thought != nil })
-}
-
-// speaks reports whether a reply holds anything but thoughts and white space.
-func (l layout) speaks(r domain.ModelReply) bool {
-	return len(r.Calls) > 0 || strings.TrimSpace(r.Text) != ""
 }

@@ -23,6 +23,7 @@ type conversation struct {
 	p       *plan
 	names   *callNames
 	out     []message
+	prefix  *prefix    // of all in out; nil when the model does not bind to it
 	waiting []*waiting // calls of the newest reply, in order
 	results []*block
 	rest    []*block // what the user says besides
@@ -37,6 +38,9 @@ type waiting struct {
 
 func (m *Model) messages(req domain.ModelRequest, p *plan) []message {
 	c := &conversation{m: m, p: p, names: newCallNames()}
+	if m.kind.binds {
+		c.prefix = newPrefix(req)
+	}
 	for _, msg := range req.Messages {
 		switch msg := msg.(type) {
 		case domain.UserInput:
@@ -50,9 +54,24 @@ func (m *Model) messages(req domain.ModelRequest, p *plan) []message {
 	c.turn()
 	if n := len(c.out); n == 0 || c.out[n-1].Role != "user" {
 		// Newer models refuse to continue a reply.
-		c.out = append(c.out, message{Role: "user", Content: []*block{{Type: "text", Text: goOn}}})
+		c.add("user", &block{Type: "text", Text: goOn})
+	}
+	if c.prefix != nil {
+		p.prefix = c.prefix.String()
 	}
 	return c.out
+}
+
+// add appends a message, or to the last one when it is of the same role.
+func (c *conversation) add(role string, content ...*block) {
+	if n := len(c.out); n > 0 && c.out[n-1].Role == role {
+		c.out[n-1].Content = append(c.out[n-1].Content, content...)
+	} else {
+		c.out = append(c.out, message{Role: role, Content: content})
+	}
+	if c.prefix != nil {
+		c.prefix.add(message{Role: role, Content: content})
+	}
 }
 
 // turn ends what the user says: a reply follows, or nothing.
@@ -63,7 +82,7 @@ func (c *conversation) turn() {
 		}
 	}
 	if content := append(c.results, c.rest...); len(content) > 0 {
-		c.out = append(c.out, message{Role: "user", Content: content})
+		c.add("user", content...)
 	}
 	c.waiting, c.results, c.rest = nil, nil, nil
 }
@@ -71,14 +90,15 @@ func (c *conversation) turn() {
 // reply adds what the model said. A reply without content is left out: no
 // message may be empty.
 func (c *conversation) reply(r domain.ModelReply) {
-	layout := layoutOf(r, c.m.kept(r.Opaque))
-	if c.p.bare {
-		layout = layout.without()
-	}
-	if !layout.speaks(r) {
+	if strings.TrimSpace(r.Text) == "" && len(r.Calls) == 0 {
 		return
 	}
 	c.turn()
+	keep := c.m.kept(r.Opaque)
+	layout := layoutOf(r, keep.Blocks)
+	if c.p.bare || c.prefix != nil && keep.Prefix != "" && keep.Prefix != c.prefix.String() {
+		layout = layout.without()
+	}
 	var content []*block
 	text := r.Text
 	for _, k := range layout {
@@ -97,14 +117,10 @@ func (c *conversation) reply(r domain.ModelReply) {
 	for content[len(content)-1].thought() {
 		content = content[:len(content)-1] // a message must not end in thought
 	}
-	switch n := len(c.out); {
-	case n == 0:
-		c.out = append(c.out, message{Role: "user", Content: []*block{{Type: "text", Text: left}}})
-	case c.out[n-1].Role == "assistant":
-		c.out[n-1].Content = append(c.out[n-1].Content, content...)
-		return
+	if len(c.out) == 0 {
+		c.add("user", &block{Type: "text", Text: left})
 	}
-	c.out = append(c.out, message{Role: "assistant", Content: content})
+	c.add("assistant", content...)
 }
 
 func (c *conversation) call(call domain.ModelCall) *block {

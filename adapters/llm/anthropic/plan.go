@@ -34,8 +34,9 @@ type plan struct {
 	think   *thinkingField
 	effort  string
 	beta    string
-	// What of the conversation is in the request, noted as it is written.
+	// What is in the request, noted as it is written.
 	thoughts, pictures bool
+	prefix             string // see keepsake
 }
 
 // thinkingField is the field of that name.
@@ -116,6 +117,7 @@ func (m *Model) planOff(p *plan, way thinking) {
 	case !m.kind.always:
 	case p.dropped&dropOff == 0:
 		p.think = &thinkingField{Type: "disabled"}
+		p.bare = true // thoughts mean nothing to a model that does not think
 	case way == thinksAdaptive && p.dropped&dropEffort == 0:
 		p.effort = "low"
 	}

@@ -340,7 +340,7 @@ func (r *reply) close(reason domain.FinishReason, requested []domain.ModelCall) 
 		}
 	}
 	l := r.parts.layout(len(requested), reason == domain.FinishLength)
-	if !r.emit(domain.Finish{Reason: reason, Opaque: l.opaque(r.model.info.Ref)}) {
+	if !r.emit(domain.Finish{Reason: reason, Opaque: l.opaque(r.model.info.Ref, r.sent.prefix)}) {
 		return errLeft
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 )
 
 // Model is the one model of the fake provider. By its name it thinks unless
-// told not to.
+// told not to, and binds its thoughts to what stood before them.
 const Model = "claude-sonnet-5-5"
 
 // Style is how a server writes its answers. The zero value writes them as
@@ -56,7 +56,7 @@ type fake struct {
 	style Style
 
 	mu     sync.Mutex
-	signed []said // replies whose thoughts are wanted back
+	signed []reply // those whose thoughts are wanted back
 }
 
 // authorized reports whether a request has the headers of the wire; if not it

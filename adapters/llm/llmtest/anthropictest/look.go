@@ -38,11 +38,42 @@ func compact(object string) string {
 	return js(v)
 }
 
-// remember notes a reply that is wanted back as it was.
-func (f *fake) remember(s said) {
+// reply is one that is wanted back as it was.
+type reply struct {
+	blocks said
+	prefix string // what it was said to
+}
+
+// remember notes a reply to a request that is wanted back as it was.
+func (f *fake) remember(s said, body []byte) {
+	var r request
+	if decode(body, &r) != nil {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.signed = append(f.signed, s)
+	f.signed = append(f.signed, reply{s, r.prefix(len(r.Messages))})
+}
+
+// prefix is all that stands before the n-th message, but for what is no part of
+// a conversation.
+func (r request) prefix(n int) string {
+	bare := func(blocks []block) []block {
+		out := slices.Clone(blocks)
+		for i := range out {
+			out[i].Cache = nil
+		}
+		return out
+	}
+	tools := slices.Clone(r.Tools)
+	for i := range tools {
+		tools[i].Cache = nil
+	}
+	messages := slices.Clone(r.Messages[:n])
+	for i := range messages {
+		messages[i].Content = bare(messages[i].Content)
+	}
+	return js([]any{tools, bare(r.System), messages})
 }
 
 // look compares what came back of former replies with what they were.
@@ -58,23 +89,38 @@ func (f *fake) look(body []byte) []string {
 		if m.Role != "assistant" {
 			continue
 		}
-		got := linesOf(m)
 		for _, b := range m.Content {
 			if b.Type == "thinking" && *b.Signature != signature(*b.Thinking) {
 				problems = append(problems, fmt.Sprintf("messages.%d: Invalid `signature` in `thinking` block", i))
 			}
 		}
-		for _, want := range f.signed {
-			if slices.Equal(got.spoken(), want.spoken()) && !slices.Equal(got, want) {
-				problems = append(problems, fmt.Sprintf(
-					"messages.%d: `thinking` or `redacted_thinking` blocks cannot be modified: they are %q, they were %q", i, got, want))
-			}
+		if p := f.compare(linesOf(m), r.prefix(i)); p != "" {
+			problems = append(problems, fmt.Sprintf("messages.%d: %s", i, p))
 		}
 	}
 	if r.Thinking != nil && r.Thinking.Type == "enabled" && !r.turnBeginsWithThought() {
 		problems = append(problems, "Expected `thinking` or `redacted_thinking`. When `thinking` is enabled, a final `assistant` message must start with a thinking block")
 	}
 	return problems
+}
+
+// compare returns what is wrong with the thoughts of a reply that came back.
+// Thoughts are bound to what stood before them: without that they are wrong,
+// with it they must be there.
+func (f *fake) compare(got said, prefix string) string {
+	binds := f.style.Name == Model
+	for _, want := range f.signed {
+		if !slices.Equal(got.spoken(), want.blocks.spoken()) {
+			continue
+		}
+		switch moved := binds && prefix != want.prefix; {
+		case moved && !slices.Equal(got, got.spoken()):
+			return "Invalid `signature` in `thinking` block. The block is bound to a different conversation."
+		case !moved && !slices.Equal(got, want.blocks):
+			return fmt.Sprintf("`thinking` or `redacted_thinking` blocks cannot be modified: they are %q, they were %q", got, want.blocks)
+		}
+	}
+	return ""
 }
 
 // linesOf returns the blocks of a message in lines.

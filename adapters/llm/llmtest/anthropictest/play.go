@@ -32,7 +32,7 @@ type player struct {
 }
 
 // play writes an answer.
-func (f *fake) play(w *llmtest.Writer, r porttest.Reply, _ []byte) {
+func (f *fake) play(w *llmtest.Writer, r porttest.Reply, body []byte) {
 	if r.Refusal != nil {
 		w.Refuse(*r.Refusal, refusal(*r.Refusal))
 		return
@@ -64,7 +64,7 @@ func (f *fake) play(w *llmtest.Writer, r porttest.Reply, _ []byte) {
 	}
 	p.end(r, called)
 	if r.Signed {
-		f.remember(p.reply)
+		f.remember(p.reply, body)
 	}
 }
 
