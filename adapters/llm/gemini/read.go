@@ -81,8 +81,7 @@ func (r *reply) events(body io.Reader) error {
 			return r.end(err)
 		}
 		if string(bytes.TrimSpace(ev.Data)) == "[DONE]" { // no mark of this wire, but proxies add it
-			r.x.Drain()
-			return r.end(nil)
+			return r.over()
 		}
 		if string(ev.Name) == "error" {
 			return r.x.Refused(refusalOf(ev.Data))
@@ -134,7 +133,15 @@ func (r *reply) values(body io.Reader, list bool) error {
 	if _, err := dec.Token(); err != nil {
 		return failed(err)
 	}
-	r.x.Drain()
+	return r.over()
+}
+
+// over ends the reply at a mark that nothing follows. The connection of one
+// that is complete can be used again.
+func (r *reply) over() error {
+	if r.finish != "" {
+		r.x.Drain()
+	}
 	return r.end(nil)
 }
 
