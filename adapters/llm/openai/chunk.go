@@ -26,6 +26,8 @@ type choice struct {
 	Message *message `json:"message"` // in place of a delta when nothing is streamed
 	Finish  string   `json:"finish_reason"`
 	Usage   *usage   `json:"usage"`
+	// Error is why this choice ended, from OpenRouter.
+	Error json.RawMessage `json:"error"`
 }
 
 type message struct {
@@ -65,6 +67,10 @@ type usage struct {
 	CompletionMore *struct {
 		Reasoning int64 `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
+	// The cost, from OpenRouter. Other servers have other things by this name.
+	Cost        json.RawMessage `json:"cost"`
+	OwnKey      json.RawMessage `json:"is_byok"`
+	CostDetails json.RawMessage `json:"cost_details"`
 }
 
 // domain converts the counts. Where reasoning was left out of the completion,

@@ -7,6 +7,9 @@
 // else ends a stream is a failure. Tool calls are passed on only by a complete
 // reply, all of them whole or none.
 //
+// OpenAI's own address, OpenRouter and Azure have more than the others
+// understand; variant.go holds all of that.
+//
 // Read next: request.go (what is sent), reply.go (what becomes of the events),
 // scan.go (why a text event costs a microsecond), calls.go (which fragment
 // belongs to which call).
@@ -17,7 +20,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -34,8 +36,9 @@ import (
 // "http://127.0.0.1:11434/v1"; it must be set.
 func Opener() llm.Opener {
 	return llm.Opener{
-		Open: func(p llm.Provider, info domain.ModelInfo) (ports.Model, error) { return New(p, info) },
-		Warn: warn,
+		Open:  func(p llm.Provider, info domain.ModelInfo) (ports.Model, error) { return New(p, info) },
+		Probe: probe,
+		Warn:  warn,
 	}
 }
 
@@ -62,6 +65,7 @@ const ollamaPort = "11434"
 type Model struct {
 	provider llm.Provider
 	info     domain.ModelInfo
+	variant  variant
 	url      string
 	// dropped are optional fields this server has refused; they are left out
 	// from then on.
@@ -73,30 +77,32 @@ var _ ports.Model = (*Model)(nil)
 // New returns a model without asking its server anything. It fails with
 // InvalidArgument when the provider's address cannot be one.
 func New(p llm.Provider, info domain.ModelInfo) (*Model, error) {
-	address, err := endpoint(p.Name, p.BaseURL)
+	v := compatible
+	if strings.HasPrefix(p.BaseURL, "https://api.openai.com/") {
+		v = official
+	}
+	return newModel(p, info, v)
+}
+
+func newModel(p llm.Provider, info domain.ModelInfo, v variant) (*Model, error) {
+	u, err := v.base(p.ProviderConfig)
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{provider: p, info: info, url: address}
-	if strings.HasPrefix(address, "https://api.openai.com/") {
-		m.dropped.Store(uint32(swapLimit)) // its newer models refuse the old name
+	m := &Model{provider: p, info: info, variant: v, url: below(u, completionsPath)}
+	if v == official || v == azure && !classic(u) {
+		m.dropped.Store(uint32(swapLimit)) // the newer models refuse the old name
 	}
 	return m, nil
 }
 
-// endpoint adds the path of chat completions to a base URL.
-func endpoint(name, base string) (string, error) {
-	u, err := url.Parse(base)
-	if base == "" || err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return "", domain.Errorf(domain.InvalidArgument,
-			"providers.%s.base_url must be an address such as \"http://127.0.0.1:11434/v1\"", name)
-	}
-	u.Path = strings.TrimRight(u.Path, "/")
-	if !strings.HasSuffix(u.Path, "/chat/completions") {
-		u.Path += "/chat/completions"
-	}
-	u.RawPath, u.Fragment = "", ""
-	return u.String(), nil
+const completionsPath = "/chat/completions"
+
+// below returns the address of a path below a base URL.
+func below(base *url.URL, path string) string {
+	u := *base
+	u.Path += path
+	return u.String()
 }
 
 // Info describes the model.
@@ -118,7 +124,7 @@ func (m *Model) attempt(ctx context.Context, req domain.ModelRequest, emit llm.E
 		if err == nil {
 			return m.receive(x, emit)
 		}
-		drop := refusedOption(err, dropped)
+		drop := refusedOption(err, req.Thoughts, dropped)
 		if drop == 0 {
 			return err
 		}
@@ -134,14 +140,15 @@ func (m *Model) start(ctx context.Context, req domain.ModelRequest, dropped opti
 	return m.provider.Start(ctx, llm.Call{
 		URL:       m.url,
 		Body:      body,
-		Authorize: func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) },
+		Authorize: m.variant.authorize,
+		Headers:   m.variant.headers(),
 		Public:    m.public(req),
 	})
 }
 
 // public are the parts of a request that an error may name.
 func (m *Model) public(req domain.ModelRequest) []string {
-	words := []string{m.info.Ref.Model, "stream_options", "include_usage", "max_completion_tokens", "tool_call_id", "reasoning_content"}
+	words := []string{m.info.Ref.Model, "stream_options", "include_usage", "max_completion_tokens", "tool_call_id", "reasoning_content", "reasoning_effort", "prompt_cache_key"}
 	for _, t := range req.Tools {
 		words = append(words, t.Name)
 	}

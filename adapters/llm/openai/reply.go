@@ -71,8 +71,17 @@ func (r *reply) whole(body []byte) error {
 // shown: it was paid for all the same.
 func (r *reply) costs() {
 	if r.shown && r.usage != nil {
-		r.emit(domain.UsageReported{Usage: r.usage.domain()})
+		r.emit(r.counts())
 	}
+}
+
+// counts is what the server counted.
+func (r *reply) counts() domain.UsageReported {
+	out := domain.UsageReported{Usage: r.usage.domain()}
+	if r.model.variant == openRouter {
+		out.Cost = r.usage.cost()
+	}
+	return out
 }
 
 // errLeft tells the caller to return; nobody sees it.
@@ -111,6 +120,10 @@ func (r *reply) chunk(c *chunk, data []byte) error {
 	k := c.first()
 	if k == nil {
 		return nil
+	}
+	if len(k.Error) > 0 && string(k.Error) != "null" {
+		refusal, _ := llm.ParseRefusal([]byte(`{"error":` + string(k.Error) + `}`))
+		return r.x.Refused(refusal)
 	}
 	m := k.said()
 	if m != nil && (k.Delta != nil || !r.said) {
@@ -241,7 +254,7 @@ func (r *reply) close(reason domain.FinishReason, requested []domain.ModelCall) 
 		return errLeft
 	}
 	if r.usage != nil {
-		if u := r.usage.domain(); u != (domain.Usage{}) && !r.emit(domain.UsageReported{Usage: u}) {
+		if u := r.counts(); (u.Usage != domain.Usage{}) && !r.emit(u) {
 			return errLeft
 		}
 	}

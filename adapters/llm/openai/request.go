@@ -2,9 +2,9 @@ package openai
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,36 +12,48 @@ import (
 	"github.com/berth-dev/berth/core/domain"
 )
 
-// option is a set of optional things a server may refuse.
+// option is a set of optional things a server may refuse. Its lowest bits are
+// the refused efforts.
 type option uint32
 
 // The options.
 const (
-	dropUsage    option = 1 << iota // stream_options
-	dropThoughts                    // reasoning given back
-	swapLimit                       // max_completion_tokens in place of max_tokens
+	efforts      option = 1<<llm.EffortBits - 1
+	dropUsage    option = 1 << (llm.EffortBits + iota) // stream_options
+	dropThoughts                                       // reasoning given back
+	swapLimit                                          // max_completion_tokens in place of max_tokens
+	dropCacheKey                                       // prompt_cache_key
 )
 
 // refusedOption returns the option to leave out after a refusal, 0 when the
-// refusal is about something else.
-func refusedOption(err error, dropped option) option {
+// refusal is about something else. Level is what the request asked for.
+func refusedOption(err error, level domain.ThoughtLevel, dropped option) option {
 	f, ok := err.(*llm.Failure) //nolint:errorlint // Start returns its failures bare
 	if !ok || (f.Status != http.StatusBadRequest && f.Status != http.StatusUnprocessableEntity) {
 		return 0
 	}
 	words := strings.ToLower(f.Param + " " + f.Words)
-	unknown := strings.Contains(words, "unsupported") || strings.Contains(words, "not supported") ||
-		strings.Contains(words, "unknown") || strings.Contains(words, "unrecognized") || strings.Contains(words, "not permitted") ||
-		strings.Contains(words, "not allowed") || strings.Contains(words, "unexpected") || strings.Contains(words, "extra")
+	named := func(subs ...string) bool {
+		return slices.ContainsFunc(subs, func(s string) bool { return strings.Contains(words, s) })
+	}
+	unknown := named("unsupported", "not supported", "unknown", "unrecognized", "not permitted", "not allowed", "unexpected", "extra")
+	sent := llm.Effort(level, llm.Efforts(dropped&efforts))
 	var drop option
 	switch {
-	case strings.Contains(words, "max_completion_tokens") && strings.Contains(words, "max_tokens"):
+	case named("max_completion_tokens") && named("max_tokens"):
 		drop = swapLimit
+	case sent != "" && named("effort", "reasoning", "think") &&
+		(named("effort") && unknown || named("does not support", "must be one of", "invalid value", "input should be", "mandatory", "cannot be disabled")):
+		drop = option(llm.RefuseEffort(0, sent, words))
 	case !unknown:
-	case strings.Contains(words, "stream_options"), strings.Contains(words, "include_usage"):
+	case named("stream_options", "include_usage"):
 		drop = dropUsage
-	case strings.Contains(words, "reasoning"), strings.Contains(words, "extra_content"):
-		drop = dropThoughts
+	case named("prompt_cache_key"):
+		drop = dropCacheKey
+	case named("reasoning", "extra_content"):
+		if drop = dropThoughts; dropped&dropThoughts != 0 && sent != "" {
+			drop = option(llm.RefuseEffort(0, "", words))
+		}
 	}
 	return drop &^ dropped
 }
@@ -55,6 +67,11 @@ type body struct {
 	StreamOptions *streamOptions `json:"stream_options,omitempty"`
 	MaxTokens     int            `json:"max_tokens,omitempty"`
 	MaxCompletion int            `json:"max_completion_tokens,omitempty"`
+	Effort        string         `json:"reasoning_effort,omitempty"`
+	CacheKey      string         `json:"prompt_cache_key,omitempty"`
+	// What only OpenRouter has.
+	Reasoning *reasoning `json:"reasoning,omitempty"`
+	Usage     *askUsage  `json:"usage,omitempty"`
 }
 
 type streamOptions struct {
@@ -84,6 +101,7 @@ type part struct {
 	Text  string    `json:"text,omitempty"`
 	Image *imageURL `json:"image_url,omitempty"`
 	Audio *audio    `json:"input_audio,omitempty"`
+	Cache *cache    `json:"cache_control,omitempty"`
 }
 
 type imageURL struct {
@@ -134,7 +152,7 @@ func (m *Model) render(req domain.ModelRequest, dropped option) ([]byte, error) 
 		}
 		b.Tools = append(b.Tools, tool{Type: "function", Function: toolFunction{Name: t.Name, Description: t.Description, Parameters: schema}})
 	}
-	if dropped&dropUsage == 0 {
+	if dropped&dropUsage == 0 && m.variant != openRouter {
 		b.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 	if dropped&swapLimit == 0 {
@@ -142,6 +160,7 @@ func (m *Model) render(req domain.ModelRequest, dropped option) ([]byte, error) 
 	} else {
 		b.MaxCompletion = req.MaxOutputTokens
 	}
+	m.vary(&b, req, dropped)
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
@@ -158,14 +177,16 @@ func (m *Model) messages(req domain.ModelRequest, dropped option) []any {
 	if req.System != "" {
 		out = append(out, plainMessage{Role: "system", Content: req.System})
 	}
-	names := newCallNames()
+	names := llm.NewCallNames()
 	giveBack := toolTurns(req.Messages)
-	var user []domain.Block
+	// Media are what tools showed: they follow the outputs, which hold text
+	// alone and must stay together.
+	var user, media []domain.Block
 	flush := func() {
-		if len(user) > 0 {
+		if user = append(media, user...); len(user) > 0 {
 			out = append(out, plainMessage{Role: "user", Content: m.content(user)})
-			user = nil
 		}
+		user, media = nil, nil
 	}
 	for i, msg := range req.Messages {
 		switch msg := msg.(type) {
@@ -192,16 +213,38 @@ func (m *Model) messages(req domain.ModelRequest, dropped option) []any {
 			}
 			out = append(out, next)
 		case domain.ToolOutput:
-			flush()
-			text := msg.Text
-			if text == "" {
-				text = "(no output)"
+			if len(user) > 0 {
+				flush()
 			}
-			out = append(out, toolMessage{Role: "tool", ID: names.of(msg.Call), Content: text})
+			text, shown := m.output(msg)
+			media = append(media, shown...)
+			out = append(out, toolMessage{Role: "tool", ID: names.Of(msg.Call), Content: text})
 		}
 	}
 	flush()
 	return out
+}
+
+// output returns the text of a tool's result, and what of it is to be shown
+// behind the results. What the model can neither see nor hear is named.
+func (m *Model) output(o domain.ToolOutput) (text string, shown []domain.Block) {
+	said := []domain.Block{domain.Text{Text: o.Text}}
+	for _, b := range o.Media {
+		_, image := b.(domain.Image)
+		_, sound := b.(domain.Audio)
+		if image && m.info.Images || sound && m.info.Audio {
+			shown = append(shown, b)
+			continue
+		}
+		said = append(said, b)
+	}
+	if text = domain.PromptText(said); text == "" {
+		text = "(no output)"
+	}
+	if len(shown) > 0 {
+		shown = append([]domain.Block{domain.Text{Text: "[Shown by the tool " + o.Call.Name + ":]"}}, shown...)
+	}
+	return text, shown
 }
 
 func lastReply(out []any) (assistantMessage, bool) {
@@ -236,7 +279,7 @@ func toolTurns(msgs []domain.ModelMessage) []bool {
 	return in
 }
 
-func assistant(r domain.ModelReply, keep keepsake, names *callNames) assistantMessage {
+func assistant(r domain.ModelReply, keep keepsake, names *llm.CallNames) assistantMessage {
 	out := assistantMessage{Role: "assistant", Details: keep.Details, Extra: keep.Extra}
 	if r.Text != "" {
 		out.Content = &r.Text
@@ -254,7 +297,7 @@ func assistant(r domain.ModelReply, keep keepsake, names *callNames) assistantMe
 			args = "{}"
 		}
 		out.Calls = append(out.Calls, sentCall{
-			ID: names.add(c), Type: "function",
+			ID: names.Add(c), Type: "function",
 			Function: sentFunction{Name: c.Name, Args: args}, Extra: keep.Calls[position(i)],
 		})
 	}
@@ -280,15 +323,14 @@ func (m *Model) content(blocks []domain.Block) any {
 		case domain.Image:
 			if m.info.Images {
 				flush()
-				url := "data:" + b.MIME + ";base64," + base64.StdEncoding.EncodeToString(b.Data)
-				parts, rich = append(parts, part{Type: "image_url", Image: &imageURL{URL: url}}), true
+				parts, rich = append(parts, part{Type: "image_url", Image: &imageURL{URL: llm.DataURL(b.MIME, b.Data)}}), true
 				continue
 			}
 		case domain.Audio:
 			if m.info.Audio {
 				flush()
 				parts, rich = append(parts, part{Type: "input_audio", Audio: &audio{
-					Data: base64.StdEncoding.EncodeToString(b.Data), Format: audioFormat(b.MIME),
+					Data: llm.Base64(b.Data), Format: llm.AudioFormat(b.MIME),
 				}}), true
 				continue
 			}
@@ -300,56 +342,4 @@ func (m *Model) content(blocks []domain.Block) any {
 	}
 	flush()
 	return parts
-}
-
-// audioFormat is the wire's name of an audio type.
-func audioFormat(mime string) string {
-	switch format := strings.TrimPrefix(strings.ToLower(mime), "audio/"); format {
-	case "mpeg":
-		return "mp3"
-	case "x-wav", "wave", "vnd.wave":
-		return "wav"
-	default:
-		return format
-	}
-}
-
-// callNames gives every call of a request an id that is its own: the
-// provider's where it is one, else ours.
-type callNames struct {
-	wire map[domain.CallID]string // by our id
-	used map[string]bool
-	made int
-}
-
-func newCallNames() *callNames {
-	return &callNames{wire: make(map[domain.CallID]string), used: make(map[string]bool)}
-}
-
-// add names a call of a reply.
-func (n *callNames) add(c domain.ModelCall) string {
-	name := c.ProviderID
-	if name == "" || n.used[name] {
-		name = string(c.ID)
-	}
-	for name == "" || n.used[name] {
-		n.made++
-		name = "call_" + strconv.Itoa(n.made)
-	}
-	n.used[name] = true
-	if c.ID != "" {
-		n.wire[c.ID] = name
-	}
-	return name
-}
-
-// of returns the name of the call an output answers.
-func (n *callNames) of(c domain.ModelCall) string {
-	if name, ok := n.wire[c.ID]; ok {
-		return name
-	}
-	if c.ProviderID != "" {
-		return c.ProviderID
-	}
-	return string(c.ID)
 }

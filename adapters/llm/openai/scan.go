@@ -66,7 +66,7 @@ func (s *scanner) choices(d *delta) bool {
 				return false
 			}
 			return s.text(&d.finish)
-		case "message", "usage", "text":
+		case "message", "usage", "text", "error":
 			return false
 		}
 		return s.skip(0)
