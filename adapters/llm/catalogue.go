@@ -52,8 +52,25 @@ func known(seller, model string) (ModelFacts, bool) {
 	return f, true
 }
 
-// offers returns the names of the listed models of a seller, as it writes them.
-func offers(seller string) []string {
+// Offers reports whether a model is among the names that a provider gave: by
+// its own name, by that of one of its versions ("llama3.2" is "llama3.2:latest"),
+// or, for a name with a variant behind a colon, without it.
+func Offers(names []string, model string) bool {
+	plain, _, _ := strings.Cut(model, ":")
+	for _, name := range names {
+		if strings.EqualFold(name, model) || strings.EqualFold(name, plain) {
+			return true
+		}
+		if rest, ok := continues(name, model); ok && version(rest) {
+			return true
+		}
+	}
+	return false
+}
+
+// listedBy returns the names of a seller's models in the catalogue, as it
+// writes them.
+func listedBy(seller string) []string {
 	if seller == "" || seller == "bedrock" { // there every region has names of its own
 		return nil
 	}

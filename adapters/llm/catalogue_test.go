@@ -94,10 +94,42 @@ func TestKnown_Facts(t *testing.T) {
 	}
 }
 
-// TestOffers: what a seller has, by the names it takes.
+// TestOffers: names that stand for a version or a variant of an offered one.
 func TestOffers(t *testing.T) {
+	names := []string{"llama3.2:latest", "qwen3:8b", "claude-haiku-4-5-20251001", "gpt-5.5", "openai/gpt-5"}
+	for model, want := range map[string]bool{
+		"llama3.2:latest": true, "llama3.2": true, "llama3.2:1b": false, "qwen3:8b": true, "qwen3": false, "claude-haiku-4-5": true, "claude-haiku-4": false,
+		"gpt-5.5": true, "GPT-5.5": true, "gpt-5": false, "openai/gpt-5:nitro": true, "": false,
+	} {
+		if got := Offers(names, model); got != want {
+			t.Errorf("%q: %v", model, got)
+		}
+	}
+}
+
+// TestCatalog_Sold: the models that an address sells are listed, once.
+func TestCatalog_Sold(t *testing.T) {
+	ms, err := New(Config{Providers: []ProviderConfig{
+		{Name: "cloud", Type: "silent", BaseURL: "https://api.openai.com/v1", Models: map[string]ModelFacts{"gpt-5.5": {ContextWindow: 9}}},
+	}}, map[string]Opener{"silent": silentOpener(new(int))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := ms.Catalog(t.Context())
+	if err != nil || len(all) != len(listedBy("openai"))+2 {
+		t.Errorf("%d models, %v", len(all), err)
+	}
+	for _, info := range all {
+		if info.Ref.Model == "gpt-5.5" && (info.ContextWindow != 9 || info.InputPrice != 5) {
+			t.Errorf("%+v", info)
+		}
+	}
+}
+
+// TestListedBy: what a seller has, by the names it takes.
+func TestListedBy(t *testing.T) {
 	for seller, want := range map[string]string{"openai": "gpt-5.5", "anthropic": "claude-sonnet-5", "openrouter": "openai/gpt-oss-120b", "minimax": "MiniMax-M2.5", "bedrock": "", "": "", "nobody": ""} {
-		got := offers(seller)
+		got := listedBy(seller)
 		if found := strings.Contains(" "+strings.Join(got, " ")+" ", " "+want+" "); !found || want == "" && got != nil {
 			t.Errorf("%s: %v", seller, got)
 		}

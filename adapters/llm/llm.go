@@ -251,8 +251,9 @@ func (m *Models) info(p ProviderConfig, model string) domain.ModelInfo {
 	return info
 }
 
-// Catalog lists the models that configuration names and those every provider
-// of a type has, in the order of configuration and then by name.
+// Catalog lists the models that configuration names, those every provider of a
+// type has, and those of the catalogue that are sold at the provider's address,
+// in the order of configuration and then by name.
 func (m *Models) Catalog(ctx context.Context) ([]domain.ModelInfo, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, domain.WrapError(domain.Cancelled, context.Cause(ctx), "listing the models was cancelled")
@@ -260,7 +261,7 @@ func (m *Models) Catalog(ctx context.Context) ([]domain.ModelInfo, error) {
 	var all []domain.ModelInfo
 	for _, name := range m.names {
 		p := m.providers[name]
-		ids := append(slices.Collect(maps.Keys(p.Models)), m.openers[p.Type].Models...)
+		ids := slices.Concat(slices.Collect(maps.Keys(p.Models)), m.openers[p.Type].Models, listedBy(p.seller()))
 		slices.Sort(ids)
 		for _, id := range slices.Compact(ids) {
 			all = append(all, m.Describe(domain.ModelRef{Provider: name, Model: id}))
