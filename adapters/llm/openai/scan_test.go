@@ -20,6 +20,7 @@ func FuzzChunk(f *testing.F) {
 		`{"choices":[{"Delta":{"content":"a"}}]}`, `{"choices":[{"index":1,"delta":{"content":"b"}}]}`, `{"choices":[{"index":-0}]}`,
 		`{"choices":[{"index":0.0}]}`, `{"choices":null}`, `[]`, `{"choices":[{"delta":{"content":"a"}}]} x`, `{"error":null,"choices":[{}]}`,
 		`{"choices":[{"delta":{"content":"\u00e9\udc00\ud800x"}}]}`, `{"choices":[{"finish_reason":"st\u006fp"}]}`,
+		`{"choices":[{"error":{"code":1},"delta":{"content":"a"}}]}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -38,6 +39,9 @@ func FuzzChunk(f *testing.F) {
 		k := c.first()
 		if k == nil {
 			t.Fatalf("accepted %q, which has no first choice", data)
+		}
+		if len(k.Error) > 0 {
+			t.Fatalf("accepted %q, whose choice has an error", data)
 		}
 		var content, reasoning []byte
 		if m := k.said(); m != nil {
