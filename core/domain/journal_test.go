@@ -47,6 +47,9 @@ func (j *journals) turn() {
 	}
 	n := 0
 	for step := range j.rng.IntN(4) {
+		if j.chance(3) {
+			j.compaction(id)
+		}
 		said := j.reply(id, step, &n)
 		j.add(said)
 		if !j.calls(id, said.Calls) {
@@ -84,6 +87,21 @@ func (j *journals) reply(id TurnID, step int, n *int) AssistantSaid {
 		said.Finish = FinishCalls
 	}
 	return said
+}
+
+// compaction is what an engine appends between two steps.
+func (j *journals) compaction(id TurnID) {
+	s, ok := fold(j.recs).Shrink(int64(j.rng.IntN(60)), int64(j.rng.IntN(60)), j.chance(4))
+	if !ok {
+		return
+	}
+	rec := s.Record
+	rec.Turn, rec.ID = id, CompactionID(fmt.Sprintf("%s-k%d", id, len(j.recs)))
+	if len(s.Old) > 0 {
+		rec.Summary = "a summary"
+	}
+	rec.Cancelled = j.chance(5)
+	j.add(rec)
 }
 
 // calls runs the calls of a reply in batches and reports whether all ended.
@@ -141,10 +159,16 @@ func (j *journals) wild() []Record {
 			Unknown{Kind: "future", Version: 9},
 			ClientEvent{Type: "e", ForModel: true},
 			PermissionGiven{Turn: id, Rules: []Rule{{Tool: "x"}}},
-		}[j.rng.IntN(12)])
+			Compacted{Turn: id, Trimmed: j.anywhere(recs), Through: j.anywhere(recs), Summary: "s"},
+			Compacted{Turn: id, Trimmed: j.anywhere(recs), Largest: 1},
+			UserSaid{Turn: id, Command: "compact"},
+		}[j.rng.IntN(15)])
 	}
 	return recs
 }
+
+// anywhere is a position in a journal, or a little behind it.
+func (j *journals) anywhere(recs []Record) Seq { return Seq(j.rng.IntN(len(recs) + 3)) }
 
 func fold(recs []Record) *Conversation {
 	conv := NewConversation(0)

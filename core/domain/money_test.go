@@ -2,6 +2,7 @@ package domain_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/berth-dev/berth/core/domain"
 )
@@ -36,5 +37,35 @@ func TestModelInfo_Cost(t *testing.T) {
 	}
 	if domain.Dollars(1.5) != 1_500_000 || domain.MicroUSD(250_000).Dollars() != 0.25 {
 		t.Error("dollars are not what they were")
+	}
+}
+
+func TestMicroUSD_Words(t *testing.T) {
+	for amount, want := range map[domain.MicroUSD]string{
+		0: "$0.00", 1: "$0.000001", 10: "$0.00001", 1500: "$0.0015", 10_000: "$0.01", 1_500_000: "$1.50", 1_234_560: "$1.23456", 20_000_000: "$20.00", -5000: "$-0.005",
+	} {
+		if got := amount.String(); got != want {
+			t.Errorf("%d is %s, want %s", int64(amount), got, want)
+		}
+	}
+	var none *domain.MicroUSD
+	one := domain.MicroUSD(1)
+	if none.Plus(none) != nil || none.Cost() != nil || *none.Plus(&one) != 1 || *one.Plus(&one) != 2 || *(&one).Plus(none) != 1 || one != 1 {
+		t.Error("unknown amounts do not add up")
+	}
+}
+
+func TestDay(t *testing.T) {
+	east := time.FixedZone("", 14*60*60)
+	for _, tt := range []struct {
+		at   time.Time
+		want int64
+	}{
+		{time.Unix(0, 0), 0}, {time.Unix(86399, 0), 0}, {time.Unix(86400, 0), 1}, {time.Unix(-1, 0), -1}, {time.Unix(-86400, 0), -1},
+		{time.Date(1970, 1, 2, 13, 59, 0, 0, east), 0}, {time.Date(1970, 1, 2, 14, 0, 0, 0, east), 1},
+	} {
+		if got := domain.Day(tt.at); got != tt.want {
+			t.Errorf("%v is day %d, want %d", tt.at, got, tt.want)
+		}
 	}
 }

@@ -36,7 +36,7 @@ func checkStory(ups []Update) error {
 			if u.Status != "" {
 				status[u.ID] = u.Status
 			}
-		case UserMessage, AgentText, AgentThought, PlanChanged, UsageChanged, InfoChanged, CommandsChanged, Notice, TurnStarted, TurnEnded:
+		case UserMessage, AgentText, AgentThought, PlanChanged, UsageChanged, InfoChanged, CommandsChanged, CompactionChanged, CompactionText, Notice, TurnStarted, TurnEnded:
 		}
 	}
 	for id, s := range status {

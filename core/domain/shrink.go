@@ -20,30 +20,31 @@ type Shrinkage struct {
 func (c *Conversation) Shrink(goal, limit int64, summarise bool) (Shrinkage, bool) {
 	prompt := c.newestPrompt()
 	step := c.newestStep(prompt)
-	s := Shrinkage{Size: c.size(func(m message, _ int) int64 { return estimate(m.ModelMessage) }), Earlier: c.summary}
+	s := Shrinkage{Size: EstimateMessages(c.Messages()), Earlier: c.summary}
 	s.Record.Trimmed = c.seq
 	if step < len(c.messages) {
 		s.Record.Trimmed = c.messages[step].at - 1
 	}
-	sizes := make([]int64, len(c.messages)) // once trimmed
-	c.size(func(m message, i int) int64 {
+	sizes := make([]int64, len(c.messages), len(c.messages)+len(c.waiting)) // once trimmed
+	for i, m := range c.messages {
 		if i != prompt && m.at <= s.Record.Trimmed {
 			m.ModelMessage = trimmed(m.ModelMessage)
 		}
 		sizes[i] = estimate(m.ModelMessage)
-		return 0
-	})
+	}
+	for _, w := range c.waiting {
+		sizes = append(sizes, estimate(w.unanswered()))
+	}
 	s.Left = sum(sizes)
 	if s.Left <= goal && !summarise {
 		return s, s.Left < s.Size
 	}
 	s.Recap = c.recapSize()
-	extra := s.Recap + summaryTokens
 	s.throughPrompt(c, prompt, sizes)
-	if s.Left+extra > goal && step > prompt+1 {
+	if s.Left+s.Recap+summaryTokens > goal && step > prompt+1 {
 		s.throughStep(c, prompt, step, sizes)
 	}
-	if s.Left+extra > limit {
+	if extra := s.Recap + summaryTokens; s.Left+extra > limit {
 		s.cutNewest(c, step, limit-extra)
 	}
 	if s.Record.Through == 0 {
@@ -55,13 +56,6 @@ func (c *Conversation) Shrink(goal, limit int64, summarise bool) (Shrinkage, boo
 func sum(list []int64) (n int64) {
 	for _, v := range list {
 		n += v
-	}
-	return n
-}
-
-func (c *Conversation) size(of func(message, int) int64) (n int64) {
-	for i, m := range c.messages {
-		n += of(m, i)
 	}
 	return n
 }
@@ -109,7 +103,7 @@ func (s *Shrinkage) throughStep(c *Conversation, prompt, step int, sizes []int64
 		return
 	}
 	s.Record.Through = c.messages[step].at - 1
-	s.Old = nil
+	s.Old, s.Recap = nil, c.recapSize()
 	if prompt > 0 {
 		s.takeAway(c.messages[:prompt])
 	}
@@ -123,8 +117,12 @@ func (s *Shrinkage) throughStep(c *Conversation, prompt, step int, sizes []int64
 // takeAway adds messages to those a summary is needed of.
 func (s *Shrinkage) takeAway(list []message) {
 	for _, m := range list {
-		if !m.summary {
-			s.Old = append(s.Old, m.ModelMessage)
+		if m.summary {
+			continue
+		}
+		s.Old = append(s.Old, m.ModelMessage)
+		if _, ok := m.ModelMessage.(UserInput); ok {
+			s.Recap += min(estimate(m.ModelMessage), maxAskedBytes/bytesPerToken) + 2
 		}
 	}
 }
