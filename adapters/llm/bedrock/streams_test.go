@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/berth-dev/berth/adapters/llm"
@@ -185,6 +186,46 @@ func TestStreams(t *testing.T) {
 					t.Errorf("%s: error %v, want %v with %q", way, err, c.code, c.says)
 				}
 			}
+		})
+	}
+}
+
+// lingering answers and keeps the connection open.
+type lingering string
+
+func (l lingering) RoundTrip(req *http.Request) (*http.Response, error) {
+	body := io.MultiReader(strings.NewReader(string(l)), until{req.Context()})
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(body)}, nil
+}
+
+// until is a reader that brings nothing before a context ends.
+type until struct{ ctx context.Context }
+
+func (u until) Read([]byte) (int, error) {
+	<-u.ctx.Done()
+	return 0, u.ctx.Err()
+}
+
+// TestStreams_Lingering: a server that keeps the connection open behind the
+// end of a reply is not waited for longer than counts are worth, and not at
+// all once they are there.
+func TestStreams_Lingering(t *testing.T) {
+	for name, c := range map[string]struct {
+		body string
+		want string
+		most time.Duration
+	}{
+		"without counts": {start() + text(0, "a") + end("end_turn"), "a .stop", afterStop},
+		"with counts":    {start() + text(0, "a") + end("end_turn") + counts(`"inputTokens":1,"outputTokens":2`), "a 1+2(0,0) .stop", 100 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				line, _, err := told(t.Context(), over(t, lingering(c.body), claude), porttest.SampleRequest())
+				if took := time.Since(began); line != c.want || err != nil || took > c.most {
+					t.Errorf("%q, %v after %s", line, err, took)
+				}
+			})
 		})
 	}
 }
