@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/adapters/fs"
 	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/adapters/llm/anthropic"
+	"github.com/berth-dev/berth/adapters/llm/bedrock"
 	"github.com/berth-dev/berth/adapters/llm/gemini"
 	"github.com/berth-dev/berth/adapters/llm/offline"
 	"github.com/berth-dev/berth/adapters/llm/ollama"
@@ -122,7 +123,7 @@ func openers() map[string]llm.Opener {
 		"azure":            openai.Opener(),
 		"gemini":           gemini.Opener(),
 		"ollama":           ollama.Opener(),
-		"bedrock":          openai.Opener(),
+		"bedrock":          bedrock.Opener(),
 		"offline":          offline.Opener(),
 		"scripted":         scripted.Opener(),
 	}

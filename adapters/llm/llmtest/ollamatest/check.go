@@ -45,14 +45,30 @@ type message struct {
 type tool struct {
 	Type     string `json:"type"`
 	Function struct {
-		Name        string `json:"name"`
-		Description string `json:"description"`
-		Parameters  struct {
-			Type       string                     `json:"type"`
-			Required   []string                   `json:"required"`
-			Properties map[string]json.RawMessage `json:"properties"`
-		} `json:"parameters"`
+		Name        string     `json:"name"`
+		Description string     `json:"description"`
+		Parameters  parameters `json:"parameters"`
 	} `json:"function"`
+}
+
+// parameters is a schema as the server reads it: what it does not know of one
+// it ignores, but each property must be an object.
+type parameters struct {
+	Type       string
+	Required   []string
+	Properties map[string]map[string]any
+}
+
+// UnmarshalJSON reads a schema and passes over what it does not know.
+func (p *parameters) UnmarshalJSON(data []byte) error {
+	var known struct {
+		Type       string                    `json:"type"`
+		Required   []string                  `json:"required"`
+		Properties map[string]map[string]any `json:"properties"`
+	}
+	err := json.Unmarshal(data, &known)
+	*p = parameters(known)
+	return err
 }
 
 func parse(body []byte) (request, error) {
