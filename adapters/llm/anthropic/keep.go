@@ -1,10 +1,7 @@
 package anthropic
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"hash"
 	"slices"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -68,24 +65,6 @@ func (m *Model) kept(o *domain.Opaque) keepsake {
 	}
 	return k
 }
-
-// prefix is a running digest of a request: tools, system prompt, messages.
-// Places of the cache and settings of the reply are not part of it.
-type prefix struct{ sum hash.Hash }
-
-func newPrefix(req domain.ModelRequest) *prefix {
-	p := &prefix{sum: sha256.New()}
-	p.add(tools(req))
-	p.add(req.System)
-	return p
-}
-
-func (p *prefix) add(v any) {
-	// Whatever cannot be encoded cannot be sent either.
-	_ = json.NewEncoder(p.sum).Encode(v)
-}
-
-func (p *prefix) String() string { return hex.EncodeToString(p.sum.Sum(nil)[:12]) }
 
 // layoutOf returns a layout that holds all of a reply, text and calls, each
 // once: the kept one if it does, else thoughts, text and calls in this order.

@@ -70,7 +70,7 @@ func (c *conversation) add(role string, content ...*block) {
 		c.out = append(c.out, message{Role: role, Content: content})
 	}
 	if c.prefix != nil {
-		c.prefix.add(message{Role: role, Content: content})
+		c.prefix.message(role, content)
 	}
 }
 

@@ -7,7 +7,7 @@
 // a complete reply, all of them whole or none.
 //
 // Models check the thoughts they are given back: the blocks of a reply are
-// kept as they came and in their order (keep.go), and a request begins with
+// kept as they came and in their order (keep.go, prefix.go), and a request begins with
 // the same bytes as the one before it, which is also what makes the provider's
 // cache work (cache.go).
 //

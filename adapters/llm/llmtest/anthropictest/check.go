@@ -119,7 +119,7 @@ func (r request) thinks(model string) string {
 		return "output_config.effort: " + r.Output.Effort
 	}
 	t := r.Thinking
-	adaptive := strings.HasPrefix(model, "claude-sonnet-5")
+	adaptive := strings.HasPrefix(model, "claude-") && !strings.Contains(model, "-4-")
 	switch {
 	case t == nil:
 	case t.Type == "enabled" && adaptive, t.Type == "adaptive" && !adaptive:

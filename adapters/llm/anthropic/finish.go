@@ -1,0 +1,91 @@
+package anthropic
+
+import (
+	"strings"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// costs passes the counts of a reply on that failed after some of it was
+// shown: it was paid for all the same.
+func (r *reply) costs() {
+	if u := r.usage.domain(); r.shown && u != (domain.Usage{}) {
+		r.emit(domain.UsageReported{Usage: u})
+	}
+}
+
+// end closes a reply whose closing event has come.
+func (r *reply) end() error {
+	if err := r.turnTo(nil); err != nil {
+		return err
+	}
+	if r.stop == "" {
+		return r.x.Cut(nil)
+	}
+	reason, why := reasonOf(r.stop)
+	if why != "" {
+		f := r.x.Broken(why)
+		f.Retry = r.stop != pause // it would pause again
+		return f
+	}
+	var requested []domain.ModelCall
+	if reason == domain.FinishStop || reason == domain.FinishCalls {
+		var ok bool
+		if requested, ok = r.parts.calls(); !ok {
+			return r.x.Broken("it holds a tool call without a name or whose arguments are no JSON object")
+		}
+		switch {
+		case len(requested) > 0:
+			reason = domain.FinishCalls
+		case reason == domain.FinishCalls:
+			return r.x.Broken("it says that it calls tools and calls none")
+		}
+	}
+	return r.close(reason, requested)
+}
+
+func (r *reply) close(reason domain.FinishReason, requested []domain.ModelCall) error {
+	if u := r.usage.domain(); u != (domain.Usage{}) && !r.emit(domain.UsageReported{Usage: u}) {
+		return errLeft
+	}
+	for _, c := range requested {
+		if !r.emit(domain.CallRequested{Call: c}) {
+			return errLeft
+		}
+	}
+	l := r.parts.layout(len(requested), reason == domain.FinishLength)
+	if !r.emit(domain.Finish{Reason: reason, Opaque: l.opaque(r.model.info.Ref, r.sent.prefix)}) {
+		return errLeft
+	}
+	return nil
+}
+
+// pause is the stop reason of a reply that waits for a tool of the provider's
+// own. None was asked for, and the reply is not at its end: what is there is
+// shown, but it is no complete reply.
+const pause = "pause_turn"
+
+// reasonOf maps a stop reason. Why says what is wrong with one that is no good
+// end. A reply that filled the window is one that was cut, like one at the
+// limit of tokens: what it says is right as far as it goes.
+func reasonOf(s string) (reason domain.FinishReason, why string) {
+	switch strings.ToLower(s) {
+	case "end_turn", "stop_sequence", "stop":
+		return domain.FinishStop, ""
+	case "tool_use":
+		return domain.FinishCalls, ""
+	case "max_tokens", "model_context_window_exceeded", "length":
+		return domain.FinishLength, ""
+	case "refusal", "content_filter", "sensitive":
+		return domain.FinishRefusal, ""
+	case pause:
+		return "", "it paused for a tool of the provider's own, which nobody asked for"
+	}
+	return "", "it ended with the stop reason \"" + plainReason(s) + "\""
+}
+
+// plainReason is an unknown stop reason fit to show.
+func plainReason(s string) string {
+	clean := strings.ReplaceAll(plain(s), "__", "_")
+	return clean[:min(len(clean), 40)]
+}
