@@ -161,7 +161,7 @@ func (m *Model) receive(x *llm.Exchange, emit llm.Emit) error {
 }
 
 func (r *reply) read() error {
-	events := llm.NewEvents(r.x, r.x.Alive)
+	events := llm.NewEvents(r.x, r.alive)
 	first, err := events.First()
 	if err != nil {
 		return r.x.Cut(err)

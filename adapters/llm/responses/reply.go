@@ -24,6 +24,7 @@ type reply struct {
 	thinking *item // whose thoughts came last
 	usage    *usage
 	refused  bool // the model said so
+	begun    bool // something of the reply has come
 	shown    bool // something was passed on
 	finish   domain.FinishReason
 }
@@ -53,6 +54,7 @@ func (r *reply) event(ev llm.Event) (closed bool, err error) {
 	if e.Type == "" {
 		e.Type = string(ev.Name)
 	}
+	r.begun = r.begun || !isPrelude(e.Type)
 	switch e.Type {
 	case "response.output_text.delta", "response.refusal.delta":
 		r.refused = r.refused || e.Type == "response.refusal.delta"
@@ -78,6 +80,23 @@ func (r *reply) event(ev llm.Event) (closed bool, err error) {
 		return false, r.failed(ev.Data)
 	}
 	return false, nil
+}
+
+// isPrelude reports whether an event tells no more than that the request has
+// arrived.
+func isPrelude(kind string) bool {
+	return kind == "response.created" || kind == "response.in_progress" || kind == "response.queued" || kind == "keepalive"
+}
+
+// alive notes a sign of life. Until something of the reply has come, the
+// provider may be as silent as before its first sign: the request is
+// acknowledged at once, and then a model may think for long.
+func (r *reply) alive() {
+	if r.begun {
+		r.x.Alive()
+		return
+	}
+	r.x.Within(max(r.model.provider.FirstByte(), llm.DefaultIdle))
 }
 
 // failed is the failure of an error object.

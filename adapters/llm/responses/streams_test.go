@@ -1,10 +1,15 @@
 package responses
 
 import (
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/berth-dev/berth/adapters/llm"
+	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports/porttest"
 )
 
@@ -175,5 +180,63 @@ func TestStreams_CutAnywhere(t *testing.T) {
 				t.Errorf("cut at %d: %q, error %v", at, line, err)
 			}
 		})
+	}
+}
+
+// TestStreams_Prelude: a provider that has acknowledged a request may think as
+// long as it may take to its first sign, and what it then waits for too long
+// is told with the setting that helps.
+func TestStreams_Prelude(t *testing.T) {
+	for name, c := range map[string]struct {
+		after time.Duration
+		want  string
+	}{
+		"in time":  {llm.DefaultTimeout - time.Second, "a .stop"},
+		"too late": {llm.DefaultTimeout + time.Second, "!unavailable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := open(porttest.T(t), http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+					_, _ = io.WriteString(w, data(`{"type":"response.created","response":{}}`, `{"type":"response.in_progress","response":{}}`))
+					_ = http.NewResponseController(w).Flush()
+					select {
+					case <-time.After(c.after):
+					case <-req.Context().Done():
+					}
+					_, _ = io.WriteString(w, data(text(0, "a"), completed()))
+				}))
+				line, err := got(t, m, porttest.SampleRequest())
+				if line != c.want || err != nil && !strings.Contains(err.Error(), "timeout_secs") {
+					t.Errorf("%q, %v", line, err)
+				}
+			})
+		})
+	}
+}
+
+// TestStreams_LongEvent: an item of several MiB is read, one that never ends
+// is an error and no hang.
+func TestStreams_LongEvent(t *testing.T) {
+	long := strings.Repeat("0123456789", 1<<20)
+	line, err := got(t, open(porttest.T(t), answer("text/event-stream", data(text(0, long), completed(said(0, long))))), porttest.SampleRequest())
+	if err != nil || line != long+" .stop" {
+		t.Errorf("%d bytes came, error %v", len(line), err)
+	}
+	for name, piece := range map[string]string{"a line": long, "a call": data(args(0, long))} {
+		endless := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			_, _ = io.WriteString(w, "data: ")
+			for req.Context().Err() == nil {
+				if _, err := io.WriteString(w, piece); err != nil {
+					return
+				}
+			}
+		})
+		if name == "a call" {
+			piece = piece[len("data: "):] + "data: "
+		}
+		_, err = got(t, open(porttest.T(t), endless), porttest.SampleRequest())
+		if !domain.HasCode(err, domain.Unavailable) || !strings.Contains(err.Error(), "longer than 32 MiB") {
+			t.Errorf("%s: the error is %v", name, err)
+		}
 	}
 }
