@@ -227,7 +227,6 @@ func TestWaitsAreReal(t *testing.T) {
 	advertised := map[string]bool{
 		"images": in(can, "promptCapabilities", "image") == true,
 		"audio":  in(can, "promptCapabilities", "audio") == true,
-		"logout": in(can, "auth", "logout") != nil,
 		"fork":   in(can, "sessionCapabilities", "fork") != nil,
 		"modes":  find(o.result(t, "session/new"), "modes") != nil,
 		"config": find(o.result(t, "session/new"), "configOptions") != nil,

@@ -3,7 +3,9 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -199,17 +201,37 @@ says "ok"
 	}.play(t)
 }
 
+// A client that only knows how terminals were told of before the protocol knew
+// them is offered the same login as a way of the agent's own, with the command.
 func TestChecklist_036_terminal_sign_in(t *testing.T) {
 	t.Parallel()
-	for offered, may := range map[string]bool{`{}`: false, `{"auth":{}}`: false, `{"auth":{"terminal":false}}`: false, `{"auth":{"terminal":true}}`: true} {
-		o := scene{script: `> initialize {"protocolVersion":1,"clientCapabilities":` + offered + `}
+	for _, tt := range []struct {
+		offered         string
+		terminal, named bool // the login is of type terminal, has a command
+	}{
+		{`{}`, false, false},
+		{`{"auth":{}}`, false, false},
+		{`{"auth":{"terminal":false}}`, false, false},
+		{`{"auth":{"terminal":true}}`, true, false},
+		{`{"_meta":{"terminal-auth":true}}`, false, true},
+		{`{"auth":{"terminal":true},"_meta":{"terminal-auth":true,"terminal_output":true}}`, true, true},
+	} {
+		refused := "< error {\"code\":-32602}"
+		if tt.named && !tt.terminal {
+			refused = "< {}"
+		}
+		o := scene{script: `> initialize {"protocolVersion":1,"clientCapabilities":` + tt.offered + `}
 < {}
 > authenticate {"methodId":"login"}
-< error {"code":-32602}
-`}.play(t)
+` + refused + "\n"}.play(t)
 		agent, terminal := authMethods(t, o)
-		if len(terminal) > 0 && !may || len(agent) == 0 {
-			t.Errorf("%s: agent methods %q, terminal methods %q", offered, agent, terminal)
+		if slices.Equal(terminal, []string{"login"}) != tt.terminal || len(terminal) > 1 || !slices.Contains(agent, "local") || slices.Contains(agent, "login") != (tt.named && !tt.terminal) {
+			t.Errorf("%s: agent methods %q, terminal methods %q", tt.offered, agent, terminal)
+		}
+		methods, _ := find(o.result(t, "initialize"), "authMethods").([]any)
+		command, _ := in(methods[len(methods)-1], "_meta", "terminal-auth", "command").(string)
+		if filepath.IsAbs(command) != tt.named {
+			t.Errorf("%s: the login's command is %q", tt.offered, command)
 		}
 	}
 }
@@ -258,14 +280,52 @@ func TestChecklist_038_not_signed_in(t *testing.T) {
 `}.playIn(t, w)
 }
 
+// stored is the configuration of an agent whose model has a key that a login
+// stored.
+const stored = "[agents.default]\nmodel = \"openai/gpt-5.5\"\n"
+
+// storeKey stores a key as a login does.
+func (w world) storeKey(t *testing.T) {
+	t.Helper()
+	if err := os.MkdirAll(w.data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(w.data, "credentials.toml"), []byte("[openai]\nserver = \"https://api.openai.com\"\napi_key = \"sk-stored\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// logout is offered where a login's key is used, and only there. Afterwards
+// what needs a key asks for it, sessions are still listed, and a key that is
+// stored again counts without a word.
 func TestChecklist_040_logout(t *testing.T) {
 	t.Parallel()
 	o := scene{model: `text "ok"`, script: session + `> logout {}
 < error {"code":-32601}
 ` + turn}.play(t) // nobody was signed out by it
 	if in(o.capabilities(t), "auth", "logout") != nil {
-		t.Error("logout is advertised")
+		t.Error("logout is advertised although there is nothing to sign out of")
 	}
+	w := newWorld(t)
+	w.configure(t, "", stored)
+	w.storeKey(t)
+	o = scene{signIn: true, script: session + `> logout {}
+< {}
+> session/new {"cwd":"$WORK","mcpServers":[]}
+< error {"code":-32000,"message":"~berth login openai","data":{"reason":"AUTH_REQUIRED","key":"missing","authMethods":["local"]}}
+> session/prompt {"sessionId":"$sid","prompt":[{"type":"text","text":"go"}]}
+< error {"code":-32000,"data":{"authMethods":["local"]}}
+> session/list {}
+< {"sessions":[{"sessionId":"$sid"}]}
+> logout {}
+< {}
+`}.playIn(t, w)
+	if in(o.capabilities(t), "auth", "logout") == nil {
+		t.Error("logout works and is not advertised")
+	}
+	onlyMembers(t, "logout", o.result(t, "logout"))
+	w.storeKey(t)
+	scene{script: session}.playIn(t, w)
 }
 
 func TestChecklist_044_ids_are_new(t *testing.T) {

@@ -102,10 +102,18 @@ func TestTCK_ACP_AUTH_003(t *testing.T) {
 
 func TestTCK_ACP_AUTH_004(t *testing.T) {
 	t.Parallel()
+	for _, params := range []string{" {}", ""} {
+		w := newWorld(t)
+		w.configure(t, "", stored)
+		w.storeKey(t)
+		o := scene{script: hello + "> logout" + params + "\n< {}\n"}.playIn(t, w)
+		if in(o.capabilities(t), "auth", "logout") == nil {
+			t.Error("logout is not advertised")
+		}
+	}
+	// Where it is not advertised it is not there.
 	o := scene{script: hello + `> logout {}
 < error {"code":-32601,"data":{"method":"logout"}}
-> logout
-< error {"code":-32601}
 `}.play(t)
 	if in(o.capabilities(t), "auth", "logout") != nil {
 		t.Error("logout is advertised")

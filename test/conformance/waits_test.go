@@ -8,7 +8,6 @@ func waits() map[string]string {
 		audio     = "audio is not advertised and gets -32602"
 		modes     = "sessions have no modes; session/set_mode gets -32601"
 		options   = "sessions have no config options; session/set_config_option gets -32601"
-		logout    = "auth.logout is not advertised; logout gets -32601"
 		terminals = "commands are not run, so no terminal is asked for"
 		elicit    = "nothing is elicited; no client is sent one"
 		compact   = "there is no compaction, so no client is told of one"
@@ -20,9 +19,7 @@ func waits() map[string]string {
 		"ACP-MODES-002":     modes,
 		"ACP-CONFIG-001":    options,
 		"ACP-CONFIG-002":    options,
-		"ACP-AUTH-004":      logout,
 
-		"040": logout,
 		"051": "session/fork is not advertised and gets -32601",
 		"054": "stdio servers are accepted and checked, and the client is told that their tools are off; HTTP and SSE are not advertised and get -32602",
 		"129": "there are no subagents",
