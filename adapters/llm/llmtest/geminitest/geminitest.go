@@ -21,15 +21,15 @@ const path = "/v1beta"
 // Shape is how a server writes. The zero value is the real API as a model of
 // the third generation answers.
 type Shape struct {
-	Model      string // "" is "gemini-3-flash"
-	LF         bool   // lines end with LF, not CRLF
-	List       bool   // a JSON list in place of events, as without alt=sse
-	Lines      bool   // bare chunks, one a line
-	Extra      bool   // fields that nobody asked for, and comments
-	Counting   bool   // counts with every chunk
-	SignAll    bool   // a signature with every part
-	SplitEnd   bool   // the finish reason in a chunk of its own, then the counts
-	OldSpelled bool   // pretty-printed chunks
+	Model    string // "" is "gemini-3-flash"
+	LF       bool   // lines end with LF, not CRLF
+	List     bool   // a JSON list in place of events, as without alt=sse
+	Lines    bool   // bare chunks, one a line
+	Extra    bool   // fields that nobody asked for, and comments
+	Counting bool   // counts with every chunk
+	SignAll  bool   // a signature with every part
+	SplitEnd bool   // the finish reason in a chunk of its own, then the counts
+	Indented bool   // chunks over several lines
 }
 
 // Dialect is the real API.
@@ -229,12 +229,11 @@ func (p *player) chunk(body string) {
 	case p.Lines:
 		tail = p.newline()
 	}
-	if p.OldSpelled && !p.Lines {
+	if p.Indented && !p.Lines {
 		before := "\n"
 		if !p.List {
 			before = p.newline() + "data: "
 		}
-		body = strings.Replace(body, `{"candidates": [`, `{`+before+`  "candidates": [`, 1)
 		body = strings.Replace(body, `{"candidates":[`, `{`+before+`  "candidates": [`+before, 1)
 	}
 	p.w.Send(p.lead() + body + tail)
