@@ -158,6 +158,7 @@ func providerConfig(p config.Provider, obs ports.Observer) llm.ProviderConfig {
 	for id, m := range p.Models {
 		out.Models[id] = llm.ModelFacts{
 			ContextWindow: m.ContextWindow, MaxOutput: m.MaxOutputTokens,
+			Images: m.Images, Audio: m.Audio, Thoughts: m.Thoughts,
 			InputPrice: m.InputPrice, OutputPrice: m.OutputPrice,
 			CacheReadPrice: m.CacheReadPrice, CacheWritePrice: m.CacheWritePrice,
 		}

@@ -21,6 +21,9 @@ type target struct {
 	verbatim string // the key in a free map
 }
 
+// maybe is a field that is nil unless its setting was given.
+type maybe struct{ to **bool }
+
 // secretSlot is a field's place in a map of secrets.
 type secretSlot struct {
 	in  *map[string]Secret
@@ -201,6 +204,9 @@ func assign(field, v any) {
 		*f = items[domain.ModelRef](v)
 	case *[]Rule:
 		*f = items[Rule](v)
+	case maybe:
+		on := v.(bool)
+		*f.to = &on
 	case secretSlot:
 		if *f.in == nil {
 			*f.in = map[string]Secret{}

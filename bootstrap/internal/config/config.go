@@ -138,6 +138,9 @@ type Model struct {
 	ID              string
 	ContextWindow   int64
 	MaxOutputTokens int64
+	Images          *bool // nil leaves it to the catalogue
+	Audio           *bool
+	Thoughts        *bool
 	InputPrice      float64
 	OutputPrice     float64
 	CacheReadPrice  float64

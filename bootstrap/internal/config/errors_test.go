@@ -35,7 +35,7 @@ func TestLoad_BadFiles(t *testing.T) {
 			"F:2:1: agents.a.modle: unknown key; did you mean agents.a.model? allowed here: description, enabled, max_cost_per_day, max_cost_per_session, max_output_tokens, max_turn_requests, mcp_servers, model, profile, skills, system_prompt, thought_level, title, workspace",
 		}},
 		{"unknown key of a model", "[providers.openai.models.\"gpt-4.1\"]\ncontext = 3\n", []string{
-			"F:2:1: providers.openai.models.\"gpt-4.1\".context: unknown key; allowed here: cache_read_price, cache_write_price, context_window, input_price, max_output_tokens, output_price",
+			"F:2:1: providers.openai.models.\"gpt-4.1\".context: unknown key; allowed here: audio, cache_read_price, cache_write_price, context_window, images, input_price, max_output_tokens, output_price, thoughts",
 		}},
 		{"integer out of range", "[acp]\nmax_sessions = 0\n", []string{
 			"F:2:16: acp.max_sessions: 0 is out of range; allowed: an integer from 1 to 100000 (default 10)",

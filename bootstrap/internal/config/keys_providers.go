@@ -63,6 +63,21 @@ func providerKeys() []key {
 			at:  func(t *target) any { return &t.model.MaxOutputTokens },
 		},
 		{
+			path: "providers.<name>.models.<model>.images", kind: bools{},
+			doc: "Whether the model sees pictures. Without it, what the catalogue knows.",
+			at:  func(t *target) any { return maybe{&t.model.Images} },
+		},
+		{
+			path: "providers.<name>.models.<model>.audio", kind: bools{},
+			doc: "Whether the model hears sounds. Without it, what the catalogue knows.",
+			at:  func(t *target) any { return maybe{&t.model.Audio} },
+		},
+		{
+			path: "providers.<name>.models.<model>.thoughts", kind: bools{},
+			doc: "Whether the model can be told how much to think. Without it, what the catalogue knows.",
+			at:  func(t *target) any { return maybe{&t.model.Thoughts} },
+		},
+		{
 			path: "providers.<name>.models.<model>.input_price", kind: floats{0, 1e6},
 			doc: "US dollars per million tokens read.",
 			at:  func(t *target) any { return &t.model.InputPrice },

@@ -185,6 +185,9 @@ input_price = 2
 output_price = 8.5
 cache_read_price = 0.5
 cache_write_price = 3
+images = true
+audio = false
+thoughts = true
 [providers.play]
 type = "scripted"
 script = "play.txt"
@@ -251,7 +254,7 @@ func TestLoad_Everything(t *testing.T) {
 			"lab": {
 				Name: "lab", Type: "openai-compatible", BaseURL: "http://127.0.0.1:8000/v1", APIKey: ref("file:keys/lab"), Headers: map[string]Secret{"X-Team": set, "X-Other": ref("env:OTHER")},
 				Timeout: 30 * time.Second, Fallback: []domain.ModelRef{{Provider: "openai", Model: "gpt-x"}, {Provider: "lab", Model: "b"}}, CAFile: in(".config/berth/lab.pem"),
-				Models: map[string]Model{"gpt-4.1": {ID: "gpt-4.1", ContextWindow: 1000, MaxOutputTokens: 100, InputPrice: 2, OutputPrice: 8.5, CacheReadPrice: 0.5, CacheWritePrice: 3}},
+				Models: map[string]Model{"gpt-4.1": {ID: "gpt-4.1", ContextWindow: 1000, MaxOutputTokens: 100, InputPrice: 2, OutputPrice: 8.5, CacheReadPrice: 0.5, CacheWritePrice: 3, Images: new(true), Audio: new(false), Thoughts: new(true)}},
 			},
 			"play": {Name: "play", Type: "scripted", Script: in(".config/berth/play.txt"), Timeout: 2 * time.Minute, MaxRetries: 3, Fallback: []domain.ModelRef{}},
 		},
