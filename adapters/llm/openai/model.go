@@ -203,7 +203,9 @@ func (r *reply) read() error {
 			return err
 		}
 		if done {
-			r.x.Drain()
+			if r.finish != "" {
+				r.x.Drain()
+			}
 			return r.end(nil)
 		}
 	}

@@ -340,3 +340,20 @@ func TestStreams_Drip(t *testing.T) {
 		}
 	})
 }
+
+// TestStreams_EarlyEndMark: an end mark before the reply is complete is told as
+// that, though the server keeps the connection open behind it.
+func TestStreams_EarlyEndMark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := serve(porttest.T(t), http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			_, _ = io.WriteString(w, data(done))
+			_ = http.NewResponseController(w).Flush()
+			<-req.Context().Done()
+		}))
+		p.MaxRetries = 0
+		line, err := got(t, open(porttest.T(t), p), porttest.SampleRequest())
+		if !domain.HasCode(err, domain.Unavailable) || !strings.Contains(err.Error(), "before it was complete") {
+			t.Errorf("%q, %v", line, err)
+		}
+	})
+}
