@@ -88,9 +88,10 @@ func estimateBlock(b Block) int64 {
 // estimated one. The zero value corrects nothing.
 type Gauge float64
 
-// The bounds of a Gauge: beyond them a provider counts something else.
+// The bounds of a Gauge: beyond them a provider counts something else, such as
+// only what it had not cached.
 const (
-	leastGauge Gauge = 0.5
+	leastGauge Gauge = 0.75
 	mostGauge  Gauge = 4
 )
 

@@ -47,7 +47,7 @@ func TestGauge(t *testing.T) {
 	if same := g.Learn(0, 7).Learn(7, 0); same != g {
 		t.Errorf("what nobody counted changed it to %v", same)
 	}
-	for took, want := range map[int64]int64{1: 50, 100_000: 400} {
+	for took, want := range map[int64]int64{1: 75, 100_000: 400} {
 		if got := Gauge(0).Learn(100, took).Tokens(100); got != want {
 			t.Errorf("a count of %d for 100 makes %d of 100, want %d", took, got, want)
 		}

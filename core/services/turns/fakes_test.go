@@ -19,6 +19,7 @@ type client struct {
 	asked   []domain.PermissionRequest
 	answer  func(context.Context, domain.PermissionRequest) (domain.Decision, error)
 	onSend  func(context.Context, domain.Update) error // nil takes everything at once
+	info    domain.ClientInfo
 	stopped bool
 }
 
@@ -54,7 +55,7 @@ func (c *client) Ask(ctx context.Context, r domain.PermissionRequest) (domain.De
 	return answer(ctx, r)
 }
 
-func (c *client) Info() domain.ClientInfo    { return domain.ClientInfo{Name: "fake"} }
+func (c *client) Info() domain.ClientInfo    { return c.info }
 func (c *client) Files() (ports.Files, bool) { return nil, false }
 func (c *client) log() []domain.Update {
 	c.mu.Lock()
