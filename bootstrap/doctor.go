@@ -37,7 +37,8 @@ const diagnoseLimit = 30 * time.Second
 // Diagnose looks at everything a session needs, in the order in which a
 // session needs it, and says how to mend what does not work. It opens the
 // session store, and with it creates a missing data directory, and really
-// tries the sandbox; it asks no model.
+// tries the sandbox. Providers are asked for their models, which costs nothing;
+// no model is asked.
 func Diagnose(ctx context.Context, o LoadOptions, opts ...Option) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, diagnoseLimit)
 	defer cancel()
@@ -53,6 +54,7 @@ func Diagnose(ctx context.Context, o LoadOptions, opts ...Option) []Finding {
 	}
 	defer func() { _ = app.Stop(ctx) }() // a diagnosis has nothing to save
 	found = append(found, app.diagnoseAgents(ctx)...)
+	found = append(found, app.diagnoseProviders(ctx)...)
 	return append(found, app.diagnoseSandbox(ctx)...)
 }
 

@@ -54,7 +54,7 @@ type Exchange struct {
 	cancel   context.CancelCauseFunc
 	watch    watch
 	idle     time.Duration // the silence that is allowed once it has begun
-	begun    bool // the provider has given a sign of life
+	begun    bool          // the provider has given a sign of life
 	redact   redactor
 	keyless  bool // no key was sent, nor a header in its place
 }

@@ -14,10 +14,11 @@ func newDoctor(c *common) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check configuration, store, agents and sandbox, and say how to mend them",
+		Short: "Check configuration, store, agents, providers and sandbox, and say how to mend them",
 		Long: `Looks at everything a session needs and says how to mend what does not work. The
-sandbox is really tried: what is printed is what was proven. No model is asked.
-Ends with code 1 when something does not work.`,
+sandbox is really tried: what is printed is what was proven. The providers that
+agents use are asked for their models, with their keys and at no cost; no model is
+asked. Ends with code 1 when something does not work.`,
 		Example: `  berth doctor
   berth doctor --json`,
 		Args: cobra.NoArgs,
