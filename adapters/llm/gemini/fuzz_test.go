@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -68,6 +69,58 @@ func FuzzReply(f *testing.F) {
 			t.Fatalf("%q: with the end %q, before it %q", body, got, want)
 		}
 	})
+}
+
+// FuzzScan: what the fast reader accepts is valid JSON, and the full decoding
+// says the same of it.
+func FuzzScan(f *testing.F) {
+	for _, s := range []string{
+		say(`{"text":"hello"}`), say(`{"text":"é\n\"\\😀\ud83d","thought":true}`), say(`{"text":"a"},{"text":"b"}`), say(`{"text":null}`),
+		`{"candidates": [{"content": {"parts": [{"text": "x","thought": false}],"role": "model"},"index": 0,"safetyRatings":[{"a":"b]"}]}],"usageMetadata": {"promptTokenCount": 8,"x":[{"y":"}"}]},"modelVersion": "m","responseId": "r"}`,
+		`{"candidates":[{"index":1,"content":{"parts":[{"text":"x"}]}}]}`, `{"candidates":[{"Content":{"parts":[{"text":"x"}]}}]}`,
+		`{"candidates":[{"content":{"parts":[{"text":"x"}]}}],"candidates":[]}`, `{"candidates":[{"content":{"parts":[{"text":"x"}]}}],"usageMetadata":null}`,
+		`{"candidates":[{"content":{"parts":[{"text":"x"}]}}]} x`, `{"candidates":[{"content":{"parts":[{"text":"x\q"}]}}]}`, `{"modelVersion":,"candidates":[]}`,
+		stop, `{}`, `[]`, `{"candidates":[{"content":{"parts":[{"text":"`, `{"candidates":[{"content":{"parts":[{"text":"x"}]},"index":0 }],"responseId":"\`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, ok := scan(data)
+		if !ok {
+			return
+		}
+		if !json.Valid(data) {
+			t.Fatalf("accepted %q, which is no JSON", data)
+		}
+		var c chunk
+		if err := json.Unmarshal(data, &c); err != nil {
+			if p.usage != nil && json.Unmarshal(p.usage, &usage{}) != nil {
+				return // counts are decoded later, and fail then
+			}
+			t.Fatalf("accepted %q, which does not decode: %v", data, err)
+		}
+		k := c.first()
+		if k == nil || k.Content == nil || len(k.Content.Parts) != 1 || k.Finish != "" || c.Feedback != nil || present(c.Error) {
+			t.Fatalf("accepted %q, which is %+v", data, c)
+		}
+		part := k.Content.Parts[0]
+		if part.strange() || part.Sign != "" || part.Call != nil || part.Thought != p.thought || string(part.Text) != `"`+string(p.text)+`"` {
+			t.Fatalf("%q: fast %q, full %+v", data, p.text, part)
+		}
+		if (c.Usage == nil) != (p.usage == nil) {
+			t.Fatalf("%q: the counts are %q and %v", data, p.usage, c.Usage)
+		}
+	})
+}
+
+// TestScan_Common: the chunks that make up a stream take the fast way.
+func TestScan_Common(t *testing.T) {
+	first, _, _ := strings.Cut(strings.TrimPrefix(benchBody(), "data: "), "\r\n")
+	for _, s := range []string{first, say(`{"text":"a"}`), say(`{"text":"a","thought":true}`)} {
+		if p, ok := scan([]byte(s)); !ok || len(p.text) == 0 {
+			t.Errorf("not taken: %s", s)
+		}
+	}
 }
 
 const fcall = `{"functionCall":{"name":"f","args":{"x":"é"}}}`

@@ -168,6 +168,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // take takes in one chunk.
 func (r *reply) take(data []byte) error {
+	if p, ok := scan(data); ok {
+		return r.piece(p)
+	}
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
 		if refusal, ok := llm.ParseRefusal(data); ok {

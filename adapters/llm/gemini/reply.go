@@ -25,6 +25,7 @@ type reply struct {
 	calls   []domain.ModelCall
 	bytes   int // of the calls' arguments
 	usage   *usage
+	counts  []byte // newer than usage, as they came; empty when there are none
 	finish  string // the finish reason, "" until it came
 	blocked bool   // the prompt was refused
 	early   bool   // more came after a finish reason
@@ -43,10 +44,29 @@ const afterFinish = 3 * time.Second
 // errLeft tells the caller to return; nobody sees it.
 var errLeft = domain.Errorf(domain.Cancelled, "the consumer has left")
 
-// chunk takes in a chunk.
+// piece takes in the usual chunk. Its counts are read when they are wanted:
+// those of the next chunk replace them.
+func (r *reply) piece(p piece) error {
+	if p.usage != nil {
+		r.counts = append(r.counts[:0], p.usage...)
+	}
+	r.more()
+	r.scratch = llm.Unescape(r.scratch[:0], p.text)
+	return r.say(r.scratch, p.thought, "")
+}
+
+// more notes that something came. After a finish reason it shows that the
+// reason was not the end: models of old gave one with every chunk.
+func (r *reply) more() {
+	if r.finish != "" {
+		r.finish, r.early = "", true
+	}
+}
+
+// chunk takes in any other chunk.
 func (r *reply) chunk(c *chunk) error {
 	if c.Usage != nil {
-		r.usage = c.Usage
+		r.usage, r.counts = c.Usage, r.counts[:0]
 	}
 	if c.Feedback != nil && c.Feedback.Blocked != "" {
 		r.blocked = true
@@ -71,8 +91,7 @@ func (r *reply) chunk(c *chunk) error {
 	return nil
 }
 
-// part takes in a part. One that comes after a finish reason shows that the
-// reason was not the end: models of old gave one with every chunk.
+// part takes in a part.
 func (r *reply) part(p *came) error {
 	if p.strange() {
 		f := r.x.Broken("it holds something else than text and calls")
@@ -82,9 +101,7 @@ func (r *reply) part(p *came) error {
 	if p.Call == nil && !present(p.Text) && p.Sign == "" {
 		return nil
 	}
-	if r.finish != "" {
-		r.finish, r.early = "", true
-	}
+	r.more()
 	if p.Call != nil {
 		return r.call(p.Call, p.Sign)
 	}
@@ -151,9 +168,21 @@ func (r *reply) call(c *asked, sign string) error {
 // costs passes the counts of a reply on that failed after some of it was
 // shown: it was paid for all the same.
 func (r *reply) costs() {
-	if r.shown && r.usage != nil {
-		r.emit(domain.UsageReported{Usage: r.usage.domain()})
+	if u, err := r.used(); err == nil && r.shown && u != nil {
+		r.emit(domain.UsageReported{Usage: u.domain()})
 	}
+}
+
+// used returns the newest counts, nil when there were none.
+func (r *reply) used() (*usage, error) {
+	if len(r.counts) > 0 {
+		var u usage
+		if json.Unmarshal(r.counts, &u) != nil {
+			return nil, r.x.Broken("it holds counts that are none")
+		}
+		r.usage, r.counts = &u, r.counts[:0]
+	}
+	return r.usage, nil
 }
 
 // end closes the reply when the answer has ended, with why it did.
@@ -189,8 +218,12 @@ func (r *reply) close(reason domain.FinishReason) error {
 			}
 		}
 	}
-	if r.usage != nil {
-		if u := r.usage.domain(); u != (domain.Usage{}) && !r.emit(domain.UsageReported{Usage: u}) {
+	used, err := r.used()
+	if err != nil {
+		return err
+	}
+	if used != nil {
+		if u := used.domain(); u != (domain.Usage{}) && !r.emit(domain.UsageReported{Usage: u}) {
 			return errLeft
 		}
 	}

@@ -128,6 +128,8 @@ func TestStreams(t *testing.T) {
 		{"usage", data(`{"usageMetadata":{"promptTokenCount":1}}`, say(a), `{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":3,"thoughtsTokenCount":4,"toolUsePromptTokenCount":2}}`), "a #12/7 .stop", ""},
 		{"usage after the finish", data(say(a), stop, `{"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":3}}`), "a #10/3 .stop", ""},
 		{"usage of a reply that breaks", data(`{"candidates":[{"content":{"parts":[` + a + `]}}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":1}}`), "a #3/1 !unavailable", ""},
+		{"counts of the last chunk but one", data(`{"candidates":[{"content":{"parts":[`+a+`]}}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":1}}`, stop), "a #3/1 .stop", ""},
+		{"counts that are none", data(`{"candidates":[{"content":{"parts":[`+a+`]}}],"usageMetadata":{"promptTokenCount":"many"}}`, stop), "a !unavailable", "counts"},
 		{"no counts", data(say(a), `{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{}}`), "a .stop", ""},
 
 		{"a call", data(say(f), stop), `+:f{"x":1} .calls`, ""},
