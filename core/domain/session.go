@@ -152,6 +152,8 @@ type OpenedSession struct {
 	Posture Posture  // how its commands are confined
 	Created bool     // false when the key or label named an existing session
 	Notes   []string // what the person should know, one sentence each
+	// Commands are the slash commands that a prompt may be.
+	Commands []Command
 }
 
 // TurnOutcome is how a turn that did not fail ended.

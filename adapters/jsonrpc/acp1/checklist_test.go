@@ -2,6 +2,7 @@ package acp1
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -181,6 +182,7 @@ func TestACP_4_13_050_the_list_sent_is_complete(t *testing.T) {
 func TestACP_4_13_056_nothing_before_the_session_is_known(t *testing.T) {
 	w := newWorld()
 	w.notes = []string{"note"}
+	w.commands = []domain.Command{{Name: "compact", Description: "C"}}
 	run(t, w, func(r *rig) {
 		r.initialize(`{"session":{"notices":{}}}`)
 		for range 10 {
@@ -206,12 +208,13 @@ func TestACP_4_13_060_nothing_follows_load(t *testing.T) {
 	w := newWorld()
 	w.history = history()
 	w.notes = []string{"note"}
+	w.commands = []domain.Command{{Name: "compact", Description: "C"}}
 	run(t, w, func(r *rig) {
 		r.initialize(`{"session":{"notices":{}}}`)
 		id := r.newSession()
 		r.ok("session/close", `{"sessionId":"`+id+`"}`)
 		m, before := r.answer(r.start(methodLoad, `{"sessionId":"`+id+`","cwd":"/proj","mcpServers":[]}`))
-		if !isObject(m.Result) || !strings.HasSuffix(kindsOf(before), historyKinds+" notice") {
+		if !isObject(m.Result) || !strings.HasSuffix(kindsOf(before), historyKinds+" available_commands_update notice") {
 			t.Errorf("result %s after %s", m.Result, kindsOf(before))
 		}
 		time.Sleep(time.Minute)
@@ -419,6 +422,66 @@ func TestACP_4_13_127_disconnect_is_a_denial(t *testing.T) {
 			t.Errorf("decision %+v", d)
 		}
 	})
+}
+
+// The commands come right after the response of new and resume, and before that
+// of load; clients of the ZeroClaw dialect know none.
+func TestACP_4_13_064_096_commands_are_told(t *testing.T) {
+	for dialect, version := range map[string]string{"acp": "1", "zeroclaw": "0"} {
+		w := newWorld()
+		w.commands = []domain.Command{{Name: "compact", Description: "C", Hint: "h"}}
+		run(t, w, func(r *rig) {
+			r.ok("initialize", `{"protocolVersion":`+version+`,"clientCapabilities":{}}`)
+			told := func() {
+				t.Helper()
+				if dialect == "acp" {
+					if got := kindsOf([]jsonrpc.Message{r.next()}); got != "available_commands_update" {
+						t.Errorf("told %s", got)
+					}
+				}
+				r.quiet()
+			}
+			m, _ := r.answer(r.start(methodNew, `{"cwd":"/proj","mcpServers":[]}`))
+			id := objectOf(m.Result).text("sessionId")
+			told()
+			for _, method := range []string{methodLoad, methodResume} {
+				r.ok("session/close", `{"sessionId":"`+id+`"}`)
+				m, before := r.answer(r.start(method, `{"sessionId":"`+id+`","cwd":"/proj","mcpServers":[]}`))
+				if !isObject(m.Result) {
+					t.Fatalf("%s: %s", method, m.Result)
+				}
+				switch got := kindsOf(before); {
+				case method == methodLoad && dialect == "acp" && got != "available_commands_update", (method != methodLoad || dialect != "acp") && got != "":
+					t.Errorf("%s of %s: before the response came %q", dialect, method, got)
+				case method == methodResume:
+					told()
+				default:
+					r.quiet()
+				}
+			}
+		})
+	}
+}
+
+func TestACP_4_13_146_compactions_only_where_they_are_shown(t *testing.T) {
+	for offered, kinds := range map[string]string{
+		`{"session":{"compaction":{}}}`: "compaction_update compaction_summary_chunk compaction_update", `{"session":{"notices":{}}}`: "", `{}`: "",
+	} {
+		w := newWorld()
+		w.turn = func(ctx context.Context, c ports.Client, id domain.SessionID, _ domain.Prompt) (domain.TurnOutcome, error) {
+			return domain.TurnOutcome{Stop: domain.StopEndTurn}, errors.Join(
+				c.Send(ctx, id, domain.CompactionChanged{ID: "k", Status: domain.CompactionRunning}),
+				c.Send(ctx, id, domain.CompactionText{ID: "k", Text: "so far"}),
+				c.Send(ctx, id, domain.CompactionChanged{ID: "k", Status: domain.CompactionDone, Summary: "so far"}))
+		}
+		run(t, w, func(r *rig) {
+			r.initialize(offered)
+			_, before := r.answer(r.prompt(r.newSession(), "hi"))
+			if got := kindsOf(before); got != kinds {
+				t.Errorf("offered %s: sent %s", offered, got)
+			}
+		})
+	}
 }
 
 func TestACP_4_13_145_notices_only_where_they_are_shown(t *testing.T) {

@@ -32,7 +32,7 @@ func (c *connection) newSession(_ context.Context, params json.RawMessage) (json
 		}
 		// A client learns of the session by the response, so everything else
 		// about it comes after.
-		return jsonrpc.Reply{Result: result, Then: c.noticesFor(opened)}, nil
+		return jsonrpc.Reply{Result: result, Then: c.remarks(opened)}, nil
 	}, nil
 }
 

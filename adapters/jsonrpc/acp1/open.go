@@ -19,8 +19,8 @@ func (c *connection) load(ctx context.Context, id domain.SessionID, p object) (j
 		if err != nil {
 			return jsonrpc.Reply{}, err
 		}
-		if notices := c.noticesFor(opened); notices != nil {
-			notices(ctx)
+		if remarks := c.remarks(opened); remarks != nil {
+			remarks(ctx)
 		}
 		return jsonrpc.Reply{Result: c.opened(opened)}, nil
 	}, nil
@@ -37,7 +37,7 @@ func (c *connection) resume(ctx context.Context, id domain.SessionID, p object) 
 		if err != nil {
 			return jsonrpc.Reply{}, err
 		}
-		return jsonrpc.Reply{Result: c.opened(opened), Then: c.noticesFor(opened)}, nil
+		return jsonrpc.Reply{Result: c.opened(opened), Then: c.remarks(opened)}, nil
 	}, nil
 }
 
@@ -85,16 +85,26 @@ func (c *connection) opened(o domain.OpenedSession) openedResult {
 	return openedResult{Meta: openedMeta(o)}
 }
 
-// noticesFor sends what the person should know about a session that was
-// opened, if the client shows notices; nil when there is nothing to send. The
-// same notes stand in _meta.berth.notes of the response.
-func (c *connection) noticesFor(o domain.OpenedSession) func(context.Context) {
-	if len(o.Notes) == 0 || !c.state().info.Notices {
+// remarks sends what belongs to a session that was opened besides its history:
+// the slash commands, and what the person should know, if the client shows
+// notices; nil when there is nothing to send. The same notes stand in
+// _meta.berth.notes of the response. ZeroClaw's clients know no commands.
+func (c *connection) remarks(o domain.OpenedSession) func(context.Context) {
+	var ups []domain.Update
+	if len(o.Commands) > 0 && !c.state().zeroclaw() {
+		ups = append(ups, domain.CommandsChanged{Commands: o.Commands})
+	}
+	if c.state().info.Notices {
+		for _, note := range o.Notes {
+			ups = append(ups, domain.Notice{Severity: "warning", Title: note})
+		}
+	}
+	if len(ups) == 0 {
 		return nil
 	}
 	return func(ctx context.Context) {
-		for _, note := range o.Notes {
-			if c.client.Send(ctx, o.Session.ID, domain.Notice{Severity: "warning", Title: note}) != nil {
+		for _, u := range ups {
+			if c.client.Send(ctx, o.Session.ID, u) != nil {
 				return // the client is gone
 			}
 		}

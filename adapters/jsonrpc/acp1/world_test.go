@@ -25,6 +25,7 @@ type world struct {
 	senses   domain.ModelInfo // what every model can take
 	history  []domain.Update  // what a load replays
 	notes    []string
+	commands []domain.Command
 	pageSize int
 	set      func(*Params)
 	// turn is what a prompt does; the default answers "hello".
@@ -110,7 +111,7 @@ func (w *world) New(_ context.Context, c ports.Client, n domain.NewSession) (dom
 func (w *world) describe(s domain.Session, created bool) domain.OpenedSession {
 	return domain.OpenedSession{
 		Session: s, Agent: w.agents[0], Model: domain.ModelInfo{Ref: w.agents[0].Model, Title: "Big M"},
-		Created: created, Notes: slices.Clone(w.notes),
+		Created: created, Notes: slices.Clone(w.notes), Commands: w.commands,
 	}
 }
 

@@ -124,7 +124,7 @@ func (s *Service) create(ctx context.Context, c ports.Client, req domain.NewSess
 		return domain.OpenedSession{}, closedWhileOpening(row.ID)
 	}
 	s.p.Observer.Observe(ctx, domain.SessionOpened{Session: row.ID, How: "new"})
-	return domain.OpenedSession{Session: row, Agent: agent, Model: info, Posture: posture, Created: true, Notes: s.notes(posture)}, nil
+	return domain.OpenedSession{Session: row, Agent: agent, Model: info, Posture: posture, Created: true, Notes: s.notes(posture), Commands: domain.Commands()}, nil
 }
 
 func (s *Service) model(ctx context.Context, agent domain.Agent) (domain.ModelInfo, error) {

@@ -134,7 +134,7 @@ func (s *Service) open(ctx context.Context, sl *slot, req storedRequest) (domain
 		l.doubtful = true // the journal or the row may have changed on the way
 		return domain.OpenedSession{}, err
 	}
-	opened := domain.OpenedSession{Session: l.row, Agent: agent, Model: info, Posture: posture, Notes: s.notes(posture)}
+	opened := domain.OpenedSession{Session: l.row, Agent: agent, Model: info, Posture: posture, Notes: s.notes(posture), Commands: domain.Commands()}
 	if agent.Alias != row.Agent {
 		opened.Notes = append(opened.Notes, "The session's agent "+row.Agent+" is not available; "+agent.Alias+" goes on in its place.")
 	}
