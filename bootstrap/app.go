@@ -88,7 +88,7 @@ func New(cfg *Config, opts ...Option) (*App, error) {
 			newTurns,
 		),
 		fx.Populate(&a.p),
-		fx.Invoke(endSessions),
+		fx.Invoke(warnOfLimits, endSessions),
 	)
 	if err := a.fx.Err(); err != nil {
 		return nil, rootCause(err)

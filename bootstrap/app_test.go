@@ -90,6 +90,39 @@ func TestNew_SaysWhatHasNoEffect(t *testing.T) {
 	}
 }
 
+// A limit of costs on a model whose prices nobody knows cannot be kept, and the
+// start says so.
+func TestNew_WarnsOfLimitsThatCannotBeKept(t *testing.T) {
+	const local = "[providers.house]\ntype = \"openai-compatible\"\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key = \"k\"\n"
+	const priced = "[providers.house.models.big]\ninput_price = 1.5\noutput_price = 2\n"
+	for _, tt := range []struct{ name, doc, want string }{
+		{"unknown prices", local + "[agents.a]\nmodel = \"house/big\"\nmax_cost_per_day = 2\n", "agents.a.max_cost_per_day cannot be kept"},
+		{"per session", local + "[agents.a]\nmodel = \"house/big\"\nmax_cost_per_session = 2\n", "agents.a.max_cost_per_session cannot be kept"},
+		{"known prices", local + priced + "[agents.a]\nmodel = \"house/big\"\nmax_cost_per_day = 2\n", ""},
+		{"an agent that is off", local + "[agents.a]\nenabled = false\nmodel = \"house/big\"\nmax_cost_per_day = 2\n", ""},
+		{"no limit", local + "[agents.a]\nmodel = \"house/big\"\n", ""},
+		{"a model that costs nothing", "[agents.a]\nmodel = \"offline/offline\"\nmax_cost_per_day = 2\n", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var log safeBuffer
+			app, err := New(load(t, tt.doc), WithLog(&log), WithStore(memory.New(time.Now)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := app.Stop(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			got := log.String()
+			if warned := strings.Contains(got, "cannot be kept"); warned != (tt.want != "") || !strings.Contains(got, tt.want) {
+				t.Errorf("want a warning with %q, got\n%s", tt.want, got)
+			}
+			if tt.want != "" && !strings.Contains(got, "providers.house.models") {
+				t.Errorf("it does not say where prices are set:\n%s", got)
+			}
+		})
+	}
+}
+
 func TestConfigValidate_WarnsOfWhatHasNoEffect(t *testing.T) {
 	for _, tt := range []struct{ name, doc, want string }{
 		{"the store", "[store]\ndriver = \"postgres\"\ndsn = \"postgres://h/d\"\n", `store.driver: "postgres" is not available in this version; use sqlite or memory; sessions will not be saved`},
@@ -97,9 +130,8 @@ func TestConfigValidate_WarnsOfWhatHasNoEffect(t *testing.T) {
 		{"a store that is there", "[store]\ndriver = \"memory\"\n", ""},
 		{"a server", "[mcp_servers.notes]\ncommand = \"notes\"\n", "mcp_servers.notes: "},
 		{"a server that is off", "[mcp_servers.notes]\ncommand = \"notes\"\nenabled = false\n", ""},
-		{"a limit of costs", "[agents.a]\nmax_cost_per_day = 2\n", "agents.a.max_cost_per_day: "},
-		{"and per session", "[agents.a]\nmax_cost_per_session = 2\n", "agents.a.max_cost_per_session: "},
-		{"a thought level", "[agents.a]\nthought_level = \"low\"\n", "agents.a.thought_level: "},
+		{"a limit of costs", "[agents.a]\nmax_cost_per_day = 2\nmax_cost_per_session = 2\n", ""},
+		{"a thought level", "[agents.a]\nthought_level = \"low\"\n", ""},
 		{"a fallback", "[providers.ollama]\nfallback = [\"offline/offline\"]\n", ""},
 		{"the second protocol", "[acp]\nexperimental_v2 = true\n", "acp.experimental_v2: "},
 		{"the gateway", "[gateway]\nlisten = \"127.0.0.1:1\"\n", "gateway: "},

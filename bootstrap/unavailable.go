@@ -20,18 +20,6 @@ func unavailable(cfg *Config) []string {
 			say("mcp_servers."+name, "MCP servers cannot be used in this version; its tools are off")
 		}
 	}
-	for _, alias := range slices.Sorted(maps.Keys(cfg.Agents)) {
-		a := cfg.Agents[alias]
-		if a.MaxCostPerSession > 0 {
-			say("agents."+alias+".max_cost_per_session", "costs are not limited in this version; max_turn_requests is")
-		}
-		if a.MaxCostPerDay > 0 {
-			say("agents."+alias+".max_cost_per_day", "costs are not limited in this version; max_turn_requests is")
-		}
-		if a.ThoughtLevel != "" {
-			say("agents."+alias+".thought_level", "it is left to the model in this version")
-		}
-	}
 	if cfg.ACP.ExperimentalV2 {
 		say("acp.experimental_v2", "this version speaks version 1 of the protocol only")
 	}
