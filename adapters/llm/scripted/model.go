@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"iter"
 	"strings"
@@ -144,7 +145,9 @@ func (p *player) move(m Move) bool {
 		p.nextCall++
 		p.calls = append(p.calls, domain.ModelCall{ProviderID: id, Name: m.Name, Args: []byte(m.Args)})
 	case Report:
-		return p.emit(domain.UsageReported{Usage: m.Usage})
+		return p.emit(domain.UsageReported{Usage: m.Usage, Cost: m.Cost})
+	case Fingerprint:
+		return p.emit(domain.TextDelta{Text: fingerprint(p.req)})
 	case Delay:
 		return p.sleep(m.For)
 	case Stall:
@@ -225,6 +228,29 @@ func newestInput(msgs []domain.ModelMessage) string {
 		}
 	}
 	return ""
+}
+
+// fingerprint tells requests apart that differ in anything but the newest
+// prompt and what follows it.
+func fingerprint(req domain.ModelRequest) string {
+	last := len(req.Messages)
+	for i := len(req.Messages) - 1; i >= 0; i-- {
+		if _, ok := req.Messages[i].(domain.UserInput); ok {
+			last = i
+			break
+		}
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%q %v\n", req.System, req.Tools)
+	for _, m := range req.Messages[:last] {
+		if r, ok := m.(domain.ModelReply); ok && r.Opaque != nil {
+			fmt.Fprintf(sum, "%v\n", *r.Opaque)
+			r.Opaque = nil // an address would be told
+			m = r
+		}
+		fmt.Fprintf(sum, "%T %v\n", m, m)
+	}
+	return fmt.Sprintf("%d messages, %x", last, sum.Sum(nil)[:8])
 }
 
 // requestText is all a request tells a model, one part a line.

@@ -97,6 +97,8 @@ func parseMove(line string) ([]Move, error) {
 		m = a.call()
 	case "usage":
 		m = a.usage()
+	case "fingerprint":
+		m = Fingerprint{}
 	case "delay":
 		m = Delay{For: a.duration()}
 	case "stall":
@@ -262,6 +264,15 @@ func (a *args) usage() Move {
 	for !a.empty() && a.err == nil {
 		word := a.word()
 		name, value, _ := strings.Cut(word, "=")
+		if name == "cost" {
+			dollars, err := strconv.ParseFloat(value, 64)
+			if err != nil || dollars < 0 || dollars > 1e9 {
+				a.failf("%q is not an amount of US dollars", word)
+			}
+			cost := domain.Dollars(dollars)
+			m.Cost = &cost
+			continue
+		}
 		n, err := strconv.ParseInt(value, 10, 64)
 		known := false
 		for _, f := range usageFields(&m.Usage) {
@@ -270,7 +281,7 @@ func (a *args) usage() Move {
 			}
 		}
 		if err != nil || n < 0 || !known {
-			a.failf("%q is not one of input=N, output=N, thought=N, cached_read=N, cached_write=N", word)
+			a.failf("%q is not one of input=N, output=N, thought=N, cached_read=N, cached_write=N, cost=N", word)
 		}
 	}
 	return m

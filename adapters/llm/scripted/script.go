@@ -12,7 +12,10 @@
 //	chunks 10 "tick " every 20ms        the same with a delay before each
 //	call shell {"command":"sleep 60"}   a tool call; {} when left out
 //	call @id shell {}                   the same with the provider's own id
-//	usage input=10 output=20            also thought=, cached_read=, cached_write=
+//	usage input=10 output=20            also thought=, cached_read=, cached_write=;
+//	                                    cost=0.02, what it cost in US dollars
+//	fingerprint                         says a hash of the request without the newest
+//	                                    prompt: equal requests say the same
 //	delay 50ms                          wait; ends when cancelled
 //	stall 50ms                          wait and do not listen to a cancel
 //	retrying 1 2s "rate limit"          tell of a failed attempt, then wait
@@ -70,7 +73,7 @@ type Guard struct {
 }
 
 // Move is one line of a step. Members: Say, Think, Chunks, Invoke, Report,
-// Delay, Stall, Retry, Keep, Expect, Finish, Fail, Hang.
+// Fingerprint, Delay, Stall, Retry, Keep, Expect, Finish, Fail, Hang.
 type Move interface{ line() string }
 
 // Say is "text".
@@ -94,7 +97,13 @@ type Invoke struct {
 }
 
 // Report is "usage".
-type Report struct{ Usage domain.Usage }
+type Report struct {
+	Usage domain.Usage
+	Cost  *domain.MicroUSD
+}
+
+// Fingerprint is "fingerprint".
+type Fingerprint struct{}
 
 // Delay is "delay".
 type Delay struct{ For time.Duration }
@@ -171,7 +180,8 @@ func (m Keep) line() string  { return "opaque " + quote(m.Data) }
 func (m Finish) line() string {
 	return "finish " + string(m.Reason)
 }
-func (Hang) line() string { return "hang" }
+func (Hang) line() string        { return "hang" }
+func (Fingerprint) line() string { return "fingerprint" }
 
 func (m Chunks) line() string {
 	s := fmt.Sprintf("chunks %d %s", m.Count, quote(m.Text))
@@ -195,6 +205,9 @@ func (m Report) line() string {
 		if *f.count != 0 {
 			s += fmt.Sprintf(" %s=%d", f.name, *f.count)
 		}
+	}
+	if m.Cost != nil {
+		s += " cost=" + strconv.FormatFloat(m.Cost.Dollars(), 'f', -1, 64)
 	}
 	return s
 }

@@ -26,6 +26,8 @@ chunks 3 "tick " every 20ms
 call shell {"command":"sleep 60"}
 call @id list {}
 usage input=10 output=20 thought=1 cached_read=2 cached_write=3
+usage input=1 cost=0.0205
+fingerprint
 delay 50ms
 stall 1s
 retrying 1 2s "rate limit"
@@ -97,6 +99,9 @@ func TestParse_Refuses(t *testing.T) {
 		"call shell {} {}":               "too much",
 		"usage input":                    "not one of input=N",
 		"usage input=-1":                 "not one of input=N",
+		"usage cost=much":                "not an amount",
+		"usage cost=-1":                  "not an amount",
+		"fingerprint \"a\"":              "too much",
 		"usage dollars=1":                "not one of input=N",
 		"delay soon":                     "not a duration",
 		"delay -1s":                      "not a duration",
@@ -215,6 +220,41 @@ text "never"
 }
 
 // TestModel_Times shows which waits a cancel ends.
+// TestModel_Fingerprint: it says the same of equal requests, whatever the newest
+// prompt is, and another thing of every other request.
+func TestModel_Fingerprint(t *testing.T) {
+	user := func(text string) domain.ModelMessage {
+		return domain.UserInput{Blocks: []domain.Block{domain.Text{Text: text}}}
+	}
+	reply := func(data string) domain.ModelMessage {
+		return domain.ModelReply{Text: "a", Opaque: &domain.Opaque{Provider: "p", Data: []byte(data)}}
+	}
+	says := func(req domain.ModelRequest) string {
+		m := New(testInfo(), mustParse(t, "fingerprint"))
+		for ev := range m.Stream(t.Context(), req) {
+			if text, ok := ev.(domain.TextDelta); ok {
+				return text.Text
+			}
+		}
+		return ""
+	}
+	base := says(domain.ModelRequest{Session: "s", Messages: []domain.ModelMessage{user("one"), reply("x"), user("two")}})
+	if same := says(domain.ModelRequest{Session: "t", Messages: []domain.ModelMessage{user("one"), reply("x"), user("three"), reply("z")}}); same != base || base == "" {
+		t.Errorf("%q and %q are told apart by the newest prompt", base, same)
+	}
+	for name, req := range map[string]domain.ModelRequest{
+		"a prompt":     {Messages: []domain.ModelMessage{user("other"), reply("x"), user("two")}},
+		"a signature":  {Messages: []domain.ModelMessage{user("one"), reply("y"), user("two")}},
+		"instructions": {System: "be brief", Messages: []domain.ModelMessage{user("one"), reply("x"), user("two")}},
+		"a tool":       {Tools: []domain.ToolSpec{{Name: "x"}}, Messages: []domain.ModelMessage{user("one"), reply("x"), user("two")}},
+		"nothing":      {},
+	} {
+		if got := says(req); got == base {
+			t.Errorf("%s makes no difference", name)
+		}
+	}
+}
+
 func TestModel_Times(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
