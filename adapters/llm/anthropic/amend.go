@@ -13,8 +13,14 @@ import (
 // whether there is anything. What a server cannot do at all is left out from
 // now on; what does not fit this conversation, in this request alone.
 func (m *Model) amend(err error, sent *plan, a *amends) bool {
-	f, ok := err.(*llm.Failure) //nolint:errorlint // Start returns its failures bare
-	if !ok || (f.Status != http.StatusBadRequest && f.Status != http.StatusUnprocessableEntity) {
+	f, ok := err.(*llm.Failure) //nolint:errorlint // the machine returns its failures bare
+	if !ok {
+		return false
+	}
+	switch f.Status {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+	case 0: // gateways refuse inside a stream that they had begun well
+	default:
 		return false
 	}
 	words := strings.ToLower(f.Param + " " + f.Words)

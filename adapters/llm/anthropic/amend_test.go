@@ -23,8 +23,13 @@ func (p *picky) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, _ := io.ReadAll(req.Body)
 	p.seen = append(p.seen, string(body))
 	if status, words := p.refuse(string(body), req.Header); status != 0 {
+		refusal := `{"type":"error","error":{"type":"invalid_request_error","message":` + js(words) + `}}`
+		if status == http.StatusOK {
+			_, _ = io.WriteString(w, data(msgStart, refusal))
+			return
+		}
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, `{"type":"error","error":{"type":"invalid_request_error","message":`+js(words)+`}}`)
+		_, _ = io.WriteString(w, refusal)
 		return
 	}
 	_, _ = io.WriteString(w, said("ok")+data(ended("end_turn"), msgStop))
@@ -90,6 +95,12 @@ func amendCases() []amendCase {
 			}
 			return 0, ""
 		}, []string{"SIG", "budget_tokens"}, "I read.", false},
+		{"a thought, inside a stream", sonnet5, high, func(body string, _ http.Header) (int, string) {
+			if strings.Contains(body, "SIG") {
+				return http.StatusOK, "messages.1.content.0: Invalid `signature` in `thinking` block"
+			}
+			return 0, ""
+		}, []string{"SIG"}, `"type":"adaptive"`, false},
 		{"a picture", sonnet5, high, refusing("messages.2.content.0.tool_result.content.1.image.source.base64: Could not process image", "cG5n"), []string{"cG5n"}, `[Image: image/png]`, false},
 	}
 }
@@ -163,6 +174,18 @@ func TestAmend_Never(t *testing.T) {
 			_, err := got(t, open(t, server, nil), req)
 			if n := len(server.seen); n > most || !domain.HasCode(err, domain.ProviderRejected) && !domain.HasCode(err, domain.ContextTooLong) {
 				t.Errorf("%q: %d requests, %v", words, n, err)
+			}
+		})
+	}
+}
+
+// TestAmend_Nothing: what is not in a request is not left out of it.
+func TestAmend_Nothing(t *testing.T) {
+	for words, most := range map[string]int{"an `image` could not be read": 1, "Invalid `signature` of a thinking block": 2} {
+		synctest.Test(t, func(t *testing.T) {
+			server := &picky{refuse: func(string, http.Header) (int, string) { return http.StatusBadRequest, words }}
+			if _, err := got(t, open(t, server, nil), porttest.SampleRequest()); err == nil || len(server.seen) != most {
+				t.Errorf("%q: %d requests, %v", words, len(server.seen), err)
 			}
 		})
 	}

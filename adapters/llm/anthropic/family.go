@@ -86,24 +86,19 @@ func small(s string) (int, bool) {
 	return n, true
 }
 
-// complete adds what the name of a Claude model tells: from version 4.6 on,
-// windows are five times what the ones before have, whose names a catalogue
-// may take for theirs.
+// complete adds what the name of a Claude model tells, for those that no
+// catalogue lists yet. Of other models the name tells nothing.
 func complete(info domain.ModelInfo) domain.ModelInfo {
 	f := familyOf(info.Ref.Model)
-	info.Audio = false
-	info.Thoughts = f.think != thinksNever
+	info.Audio = false // the wire has none
 	if !f.claude {
 		return info
 	}
 	info.Images = f.version >= 300
-	switch {
-	case f.version > 406:
-		info.MaxOutput = max(info.MaxOutput, 128_000)
-		fallthrough
-	case f.version == 406:
-		info.MaxOutput = max(info.MaxOutput, 64_000)
+	info.Thoughts = f.think != thinksNever
+	if f.version > 406 {
 		info.ContextWindow = max(info.ContextWindow, 1_000_000)
+		info.MaxOutput = max(info.MaxOutput, 128_000)
 	}
 	return info
 }

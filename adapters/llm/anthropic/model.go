@@ -7,9 +7,9 @@
 // a complete reply, all of them whole or none.
 //
 // Models check the thoughts they are given back: the blocks of a reply are
-// kept as they came and in their order (keep.go, prefix.go), and a request begins with
-// the same bytes as the one before it, which is also what makes the provider's
-// cache work (cache.go).
+// kept as they came and in their order (keep.go, prefix.go), and a request
+// begins with the same bytes as the one before it, which is also what makes the
+// provider's cache work (cache.go).
 //
 // Read next: request.go and messages.go (what is sent), reply.go (what becomes
 // of the events), amend.go (what is asked again, and how).
@@ -160,11 +160,12 @@ func (m *Model) Stream(ctx context.Context, req domain.ModelRequest) iter.Seq2[d
 func (m *Model) attempt(ctx context.Context, req domain.ModelRequest, a *amends, emit llm.Emit) error {
 	for {
 		sent := m.plan(req, *a)
+		shown := false
 		x, err := m.start(ctx, req, sent)
 		if err == nil {
-			return m.receive(x, sent, emit)
+			shown, err = m.receive(x, sent, emit)
 		}
-		if !m.amend(err, sent, a) {
+		if err == nil || shown || !m.amend(err, sent, a) {
 			return err
 		}
 	}

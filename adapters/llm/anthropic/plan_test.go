@@ -59,9 +59,9 @@ func TestComplete(t *testing.T) {
 		"claude-2.1":                "1 1 false false",
 		"claude-3-5-haiku-20241022": "1 1 true false",
 		"claude-sonnet-4-5":         "1 1 true true",
-		"claude-sonnet-4-6":         "1000000 64000 true true",
+		"claude-sonnet-4-6":         "1 1 true true",
 		"claude-haiku-5-5":          "1000000 128000 true true",
-		"some-model":                "1 1 false true",
+		"some-model":                "1 1 false false",
 	} {
 		info := complete(domain.ModelInfo{Ref: domain.ModelRef{Model: name}, ContextWindow: 1, MaxOutput: 1, Audio: true})
 		if got := fmt.Sprint(info.ContextWindow, info.MaxOutput, info.Images, info.Thoughts); got != want || info.Audio {

@@ -25,15 +25,15 @@ type reply struct {
 	shown   bool   // something of it was passed on
 }
 
-// receive reads one answer, a stream or a single object.
-func (m *Model) receive(x *llm.Exchange, sent *plan, emit llm.Emit) error {
+// receive reads one answer, a stream or a single object, and reports whether
+// something of it was passed on.
+func (m *Model) receive(x *llm.Exchange, sent *plan, emit llm.Emit) (shown bool, err error) {
 	defer x.Close()
 	r := &reply{model: m, x: x, sent: sent, emit: emit}
-	err := r.read()
-	if err != nil {
+	if err = r.read(); err != nil {
 		r.costs()
 	}
-	return err
+	return r.shown, err
 }
 
 func (r *reply) read() error {

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -178,12 +179,13 @@ func TestAnswers(t *testing.T) {
 // not asked for again.
 func TestStreams_Pause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		body := data(msgStart, ended("pause_turn"), msgStop)
-		m := open(t, answers("text/event-stream", body), nil)
+		asked := 0
+		h := answers("text/event-stream", data(msgStart, ended("pause_turn"), msgStop))
+		m := open(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { asked++; h.ServeHTTP(w, req) }), nil)
 		m.provider.MaxRetries = 3
 		line, err := got(t, m, porttest.SampleRequest())
-		if line != " !unavailable" || !strings.Contains(err.Error(), "paused") {
-			t.Errorf("%q, %v", line, err)
+		if line != " !unavailable" || asked != 1 || !strings.Contains(err.Error(), "paused") {
+			t.Errorf("%q after %d requests, %v", line, asked, err)
 		}
 	})
 }
