@@ -155,6 +155,27 @@ func TestRefused_Final(t *testing.T) {
 	}
 }
 
+// TestRefused_Shown: once something of a reply was shown, nothing is asked
+// again.
+func TestRefused_Shown(t *testing.T) {
+	server := &counting{canned{body: start() + text(0, "a") + wire.Exception("validationException", "prompt caching is not supported")}, 0}
+	line, _, err := told(t.Context(), over(t, server, claude), porttest.SampleRequest())
+	if line != "a " || domain.CodeOf(err) != domain.ProviderRejected || server.n != 1 {
+		t.Errorf("%q, %v after %d requests", line, err, server.n)
+	}
+}
+
+// counting counts requests.
+type counting struct {
+	canned
+	n int
+}
+
+func (c *counting) RoundTrip(req *http.Request) (*http.Response, error) {
+	c.n++
+	return c.canned.RoundTrip(req)
+}
+
 // TestSecrets: no part of an access key stands in an error, nor the key.
 func TestSecrets(t *testing.T) {
 	id, secret, session := "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "FwoGZXIvYXdzEJr//////////wEaDExample=="

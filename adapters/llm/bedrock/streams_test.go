@@ -306,6 +306,12 @@ func TestStreams_Kept(t *testing.T) {
 			}
 		})
 	}
+	// A signature alone is worth keeping.
+	signed := start() + think(0, "text", "hm") + think(0, "signature", "s") + stop(0) + text(1, "a") + end("end_turn")
+	if _, opaque, err := told(t.Context(), over(t, canned{body: signed}, claude), porttest.SampleRequest()); err != nil || opaque == nil ||
+		string(opaque.Data) != `{"model":"`+claude+`","parts":[{"thought":{"size":2,"signature":"s"}},{"text":1}]}` {
+		t.Errorf("kept %v, %v", opaque, err)
+	}
 	// What nobody signed, and what came out of order, is not kept.
 	for name, body := range map[string]string{
 		"unsigned": start() + think(0, "text", "hm") + stop(0) + text(1, "a") + end("end_turn"),
