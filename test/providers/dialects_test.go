@@ -4,6 +4,7 @@ import (
 	"github.com/berth-dev/berth/adapters/llm/llmtest"
 	"github.com/berth-dev/berth/adapters/llm/llmtest/anthropictest"
 	"github.com/berth-dev/berth/adapters/llm/llmtest/bedrocktest"
+	"github.com/berth-dev/berth/adapters/llm/llmtest/chattest"
 	"github.com/berth-dev/berth/adapters/llm/llmtest/geminitest"
 	"github.com/berth-dev/berth/adapters/llm/llmtest/ollamatest"
 	"github.com/berth-dev/berth/adapters/llm/llmtest/responsestest"
@@ -13,9 +14,12 @@ import (
 func dialects() []llmtest.Dialect {
 	return []llmtest.Dialect{
 		anthropictest.Dialect(),
+		chattest.Dialect(),
 		responsestest.Dialect(),
 		geminitest.Dialect(),
 		ollamatest.Dialect(),
+		chattest.OpenRouter(),
+		chattest.Azure(),
 		bedrocktest.Dialect(),
 	}
 }
