@@ -272,6 +272,7 @@ func (m *Model) inline(b domain.Block) (part, bool) {
 		if m.info.Audio {
 			return part{Inline: &blob{MIME: audioType(b.MIME), Data: b.Data}}, true
 		}
+	case domain.Text, domain.Resource, domain.Link, domain.Attachment:
 	}
 	return part{}, false
 }

@@ -112,17 +112,23 @@ func TestOptions(t *testing.T) {
 // by byte, after the reply was stored and read again.
 func TestTurn(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
-		{"the first of two calls signs", data(say(`{"text":"I look."}`), say(`{"functionCall":{"name":"f","args":{"x": 1.0}},"thoughtSignature":"AB+/="},{"functionCall":{"name":"g","args":{}}}`), stop),
-			`[{"text":"I look."},{"functionCall":{"name":"f","args":{"x":1.0}},"thoughtSignature":"AB+/="},{"functionCall":{"name":"g","args":{}}}]`},
+		{
+			"the first of two calls signs", data(say(`{"text":"I look."}`), say(`{"functionCall":{"name":"f","args":{"x": 1.0}},"thoughtSignature":"AB+/="},{"functionCall":{"name":"g","args":{}}}`), stop),
+			`[{"text":"I look."},{"functionCall":{"name":"f","args":{"x":1.0}},"thoughtSignature":"AB+/="},{"functionCall":{"name":"g","args":{}}}]`,
+		},
 		{"ids without signatures", data(say(`{"functionCall":{"id":"k1","name":"f","args":{}}}`), stop), `[{"functionCall":{"id":"k1","name":"f","args":{}}}]`},
 		{"an empty text at the end", data(say(`{"text":"a"}`), say(`{"text":"b"}`), ends("STOP", `{"text":"","thoughtSignature":"E="}`)), `[{"text":"ab"},{"text":"","thoughtSignature":"E="}]`},
 		{"a signature without a text", data(say(`{"text":"a"}`), ends("STOP", `{"thoughtSignature":"E="}`)), `[{"text":"a"},{"text":"","thoughtSignature":"E="}]`},
-		{"a signed piece is not joined", data(say(`{"text":"a"}`), say(`{"text":"b","thoughtSignature":"1="}`), say(`{"text":"c"}`), say(`{"text":"d"}`), stop),
-			`[{"text":"a"},{"text":"b","thoughtSignature":"1="},{"text":"cd"}]`},
+		{
+			"a signed piece is not joined", data(say(`{"text":"a"}`), say(`{"text":"b","thoughtSignature":"1="}`), say(`{"text":"c"}`), say(`{"text":"d"}`), stop),
+			`[{"text":"a"},{"text":"b","thoughtSignature":"1="},{"text":"cd"}]`,
+		},
 		{"a signed thought", data(say(`{"text":"hm","thought":true},{"text":"so","thought":true,"thoughtSignature":"1="},{"text":"a"}`), stop), `[{"text":"so","thought":true,"thoughtSignature":"1="},{"text":"a"}]`},
 		{"thoughts without signatures stay", data(say(`{"text":"hm","thought":true}`), say(`{"text":"a","thoughtSignature":"1="}`), stop), `[{"text":"a","thoughtSignature":"1="}]`},
-		{"a character cut at a signed piece", data(say(`{"text":"x\ud83d"}`), say(`{"text":"\ude00y","thoughtSignature":"1="}`), say(`{"text":"z\ud83d"}`), stop),
-			"[{\"text\":\"x\"},{\"text\":\"😀y\",\"thoughtSignature\":\"1=\"},{\"text\":\"z\uFFFD\"}]"},
+		{
+			"a character cut at a signed piece", data(say(`{"text":"x\ud83d"}`), say(`{"text":"\ude00y","thoughtSignature":"1="}`), say(`{"text":"z\ud83d"}`), stop),
+			"[{\"text\":\"x\"},{\"text\":\"😀y\",\"thoughtSignature\":\"1=\"},{\"text\":\"z\uFFFD\"}]",
+		},
 		{"calls of a reply that was cut short", data(say(`{"text":"a","thoughtSignature":"1="}`), say(`{"functionCall":{"name":"f","args":{}},"thoughtSignature":"2="}`), ends("MAX_TOKENS", "")), `[{"text":"a","thoughtSignature":"1="}]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

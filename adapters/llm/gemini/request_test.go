@@ -73,30 +73,64 @@ func TestContents(t *testing.T) {
 		want []string
 	}{
 		{"users in a row", []domain.ModelMessage{user("q"), user("r")}, []string{`{"role":"user","parts":[{"text":"q"},{"text":"r"}]}`}},
-		{"replies in a row", []domain.ModelMessage{user("q"), domain.ModelReply{Text: "a"}, domain.ModelReply{Text: "b"}, user("r")},
-			[]string{q, `{"role":"model","parts":[{"text":"a"},{"text":"b"}]}`, `{"role":"user","parts":[{"text":"r"}]}`}},
+		{
+			"replies in a row",
+			[]domain.ModelMessage{user("q"), domain.ModelReply{Text: "a"}, domain.ModelReply{Text: "b"}, user("r")},
+			[]string{q, `{"role":"model","parts":[{"text":"a"},{"text":"b"}]}`, `{"role":"user","parts":[{"text":"r"}]}`},
+		},
 		{"only thoughts", []domain.ModelMessage{user("q"), domain.ModelReply{Thought: "hm"}, user("r")}, []string{`{"role":"user","parts":[{"text":"q"},{"text":"r"}]}`}},
 		{"nothing said", []domain.ModelMessage{user("q"), domain.UserInput{}, domain.ModelReply{}}, []string{q}},
-		{"the model first", []domain.ModelMessage{domain.ModelReply{Text: "a"}, user("q")},
-			[]string{`{"role":"user","parts":[{"text":"[The beginning of the conversation is left out.]"}]}`, `{"role":"model","parts":[{"text":"a"}]}`, q}},
-		{"calls of another model do without ids", []domain.ModelMessage{user("q"), domain.ModelReply{Text: "a", Calls: []domain.ModelCall{x}}, domain.ToolOutput{Call: x, Text: "1"}},
-			[]string{q, `{"role":"model","parts":[{"text":"a"},{"functionCall":{"name":"f","args":{"p":"<a>"}}}]}`,
-				`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}}]}`}},
-		{"outputs out of order", []domain.ModelMessage{user("q"), domain.ModelReply{Calls: []domain.ModelCall{x, y}}, domain.ToolOutput{Call: y, Text: "2", Failed: true}, domain.ToolOutput{Call: x}},
-			[]string{q, called, `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"(no output)"}}},{"functionResponse":{"name":"g","response":{"error":"2"}}}]}`}},
-		{"an output that failed without words", []domain.ModelMessage{user("q"), domain.ModelReply{Calls: []domain.ModelCall{x}}, domain.ToolOutput{Call: x, Failed: true}},
-			[]string{q, `{"role":"model","parts":[{"functionCall":{"name":"f","args":{"p":"<a>"}}}]}`, `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"error":"(no output)"}}}]}`}},
-		{"an output is missing", []domain.ModelMessage{user("q"), domain.ModelReply{Calls: []domain.ModelCall{x, y}}, domain.ToolOutput{Call: y, Text: "2"}, user("r")},
-			[]string{q, called, `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"error":"No result of this call was recorded; it may or may not have taken effect."}}},{"functionResponse":{"name":"g","response":{"output":"2"}}},{"text":"r"}]}`}},
-		{"calls without any id", []domain.ModelMessage{user("q"), domain.ModelReply{Calls: []domain.ModelCall{{Name: "f"}, {Name: "f"}}}, domain.ToolOutput{Call: domain.ModelCall{Name: "f"}, Text: "1"}, domain.ToolOutput{Call: domain.ModelCall{Name: "f"}, Text: "2"}},
-			[]string{q, `{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}},{"functionCall":{"name":"f","args":{}}}]}`,
-				`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}},{"functionResponse":{"name":"f","response":{"output":"2"}}}]}`}},
-		{"an output of no call", []domain.ModelMessage{user("q"), domain.ToolOutput{Call: x, Text: "1", Media: []domain.Block{png}}},
-			[]string{`{"role":"user","parts":[{"text":"q"},{"text":"[Output of f]\n1"},{"inlineData":{"mimeType":"image/png","data":"cG5n"}}]}`}},
-		{"what is seen and heard", []domain.ModelMessage{domain.UserInput{Blocks: []domain.Block{domain.Text{Text: "see"}, png, domain.Text{Text: "hear"}, mp3}}},
-			[]string{`{"role":"user","parts":[{"text":"see"},{"inlineData":{"mimeType":"image/png","data":"cG5n"}},{"text":"hear"},{"inlineData":{"mimeType":"audio/mp3","data":"bXAz"}}]}`}},
-		{"a tool shows, behind all responses", []domain.ModelMessage{user("q"), domain.ModelReply{Calls: []domain.ModelCall{x, y}}, domain.ToolOutput{Call: x, Text: "1", Media: []domain.Block{png, mp3}}, domain.ToolOutput{Call: y, Text: "2"}},
-			[]string{q, called, `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}},{"functionResponse":{"name":"g","response":{"output":"2"}}},{"text":"[f shows:]"},{"inlineData":{"mimeType":"image/png","data":"cG5n"}},{"inlineData":{"mimeType":"audio/mp3","data":"bXAz"}}]}`}},
+		{
+			"the model first",
+			[]domain.ModelMessage{domain.ModelReply{Text: "a"}, user("q")},
+			[]string{`{"role":"user","parts":[{"text":"[The beginning of the conversation is left out.]"}]}`, `{"role":"model","parts":[{"text":"a"}]}`, q},
+		},
+		{
+			"calls of another model do without ids",
+			[]domain.ModelMessage{user("q"), domain.ModelReply{Text: "a", Calls: []domain.ModelCall{x}}, domain.ToolOutput{Call: x, Text: "1"}},
+			[]string{
+				q, `{"role":"model","parts":[{"text":"a"},{"functionCall":{"name":"f","args":{"p":"<a>"}}}]}`,
+				`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}}]}`,
+			},
+		},
+		{
+			"outputs out of order",
+			[]domain.ModelMessage{user("q"), domain.ModelReply{Calls: []domain.ModelCall{x, y}}, domain.ToolOutput{Call: y, Text: "2", Failed: true}, domain.ToolOutput{Call: x}},
+			[]string{q, called, `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"(no output)"}}},{"functionResponse":{"name":"g","response":{"error":"2"}}}]}`},
+		},
+		{
+			"an output that failed without words",
+			[]domain.ModelMessage{user("q"), domain.ModelReply{Calls: []domain.ModelCall{x}}, domain.ToolOutput{Call: x, Failed: true}},
+			[]string{q, `{"role":"model","parts":[{"functionCall":{"name":"f","args":{"p":"<a>"}}}]}`, `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"error":"(no output)"}}}]}`},
+		},
+		{
+			"an output is missing",
+			[]domain.ModelMessage{user("q"), domain.ModelReply{Calls: []domain.ModelCall{x, y}}, domain.ToolOutput{Call: y, Text: "2"}, user("r")},
+			[]string{q, called, `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"error":"No result of this call was recorded; it may or may not have taken effect."}}},{"functionResponse":{"name":"g","response":{"output":"2"}}},{"text":"r"}]}`},
+		},
+		{
+			"calls without any id",
+			[]domain.ModelMessage{user("q"), domain.ModelReply{Calls: []domain.ModelCall{{Name: "f"}, {Name: "f"}}}, domain.ToolOutput{Call: domain.ModelCall{Name: "f"}, Text: "1"}, domain.ToolOutput{Call: domain.ModelCall{Name: "f"}, Text: "2"}},
+			[]string{
+				q, `{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}},{"functionCall":{"name":"f","args":{}}}]}`,
+				`{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}},{"functionResponse":{"name":"f","response":{"output":"2"}}}]}`,
+			},
+		},
+		{
+			"an output of no call",
+			[]domain.ModelMessage{user("q"), domain.ToolOutput{Call: x, Text: "1", Media: []domain.Block{png}}},
+			[]string{`{"role":"user","parts":[{"text":"q"},{"text":"[Output of f]\n1"},{"inlineData":{"mimeType":"image/png","data":"cG5n"}}]}`},
+		},
+		{
+			"what is seen and heard",
+			[]domain.ModelMessage{domain.UserInput{Blocks: []domain.Block{domain.Text{Text: "see"}, png, domain.Text{Text: "hear"}, mp3}}},
+			[]string{`{"role":"user","parts":[{"text":"see"},{"inlineData":{"mimeType":"image/png","data":"cG5n"}},{"text":"hear"},{"inlineData":{"mimeType":"audio/mp3","data":"bXAz"}}]}`},
+		},
+		{
+			"a tool shows, behind all responses",
+			[]domain.ModelMessage{user("q"), domain.ModelReply{Calls: []domain.ModelCall{x, y}}, domain.ToolOutput{Call: x, Text: "1", Media: []domain.Block{png, mp3}}, domain.ToolOutput{Call: y, Text: "2"}},
+			[]string{q, called, `{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}},{"functionResponse":{"name":"g","response":{"output":"2"}}},{"text":"[f shows:]"},{"inlineData":{"mimeType":"image/png","data":"cG5n"}},{"inlineData":{"mimeType":"audio/mp3","data":"bXAz"}}]}`},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got, want := rendered(t, testModel(t, "m", nil), 0, c.msgs...), strings.Join(c.want, "\n"); got != want {
@@ -318,7 +352,11 @@ func TestNew_Address(t *testing.T) {
 		{"https://x.invalid/v1/models/", "m", "https://x.invalid/v1/models/m" + method},
 		{"https://x.invalid/v1?trace=1", "tunedModels/m 1", "https://x.invalid/v1/tunedModels/m%201:streamGenerateContent?alt=sse&trace=1"},
 		{"https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google", "gemini-3-pro", "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google/models/gemini-3-pro" + method},
-		{"127.0.0.1:80", "m", ""}, {"localhost/v1", "m", ""}, {"ftp://x/v1", "m", ""}, {"http://", "m", ""}, {"http://[::1", "m", ""},
+		{"127.0.0.1:80", "m", ""},
+		{"localhost/v1", "m", ""},
+		{"ftp://x/v1", "m", ""},
+		{"http://", "m", ""},
+		{"http://[::1", "m", ""},
 	} {
 		m, err := New(llm.Provider{ProviderConfig: llm.ProviderConfig{Name: "p", BaseURL: c.base}}, domain.ModelInfo{Ref: domain.ModelRef{Model: c.model}})
 		switch {

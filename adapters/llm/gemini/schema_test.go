@@ -12,26 +12,38 @@ import (
 func TestReduced(t *testing.T) {
 	object := func(properties string) string { return `{"type":"object","properties":{` + properties + `}}` }
 	for _, c := range []struct{ name, schema, want string }{
-		{"plain", `{"type":"object","properties":{"p":{"type":"string","description":"d","minLength":1,"pattern":"^a"}},"required":["p"]}`,
-			`{"type":"object","properties":{"p":{"type":"string","description":"d","minLength":1,"pattern":"^a"}},"required":["p"]}`},
-		{"unknown words", `{"$schema":"x","type":"object","additionalProperties":false,"properties":{"p":{"type":"integer","exclusiveMinimum":0,"format":"uint8","default":3,"examples":[1]}}}`,
-			object(`"p":{"type":"integer"}`)},
+		{
+			"plain", `{"type":"object","properties":{"p":{"type":"string","description":"d","minLength":1,"pattern":"^a"}},"required":["p"]}`,
+			`{"type":"object","properties":{"p":{"type":"string","description":"d","minLength":1,"pattern":"^a"}},"required":["p"]}`,
+		},
+		{
+			"unknown words", `{"$schema":"x","type":"object","additionalProperties":false,"properties":{"p":{"type":"integer","exclusiveMinimum":0,"format":"uint8","default":3,"examples":[1]}}}`,
+			object(`"p":{"type":"integer"}`),
+		},
 		{"nullable", object(`"p":{"type":["string","null"]}`), object(`"p":{"type":"string","nullable":true}`)},
 		{"several types", object(`"p":{"type":["string","integer"]}`), object(`"p":{"anyOf":[{"type":"string"},{"type":"integer"}]}`)},
 		{"texts to choose from", object(`"p":{"type":"string","enum":["a","b"]}`), object(`"p":{"type":"string","enum":["a","b"],"format":"enum"}`)},
 		{"a constant", object(`"p":{"const":"a"}`), object(`"p":{"type":"string","enum":["a"],"format":"enum"}`)},
 		{"numbers to choose from", object(`"p":{"type":"integer","enum":[1,2]}`), object(`"p":{"type":"integer"}`)},
-		{"alternatives", object(`"p":{"oneOf":[{"type":"null"},{"type":"string"},{"type":"array","items":{"type":"number"}}]}`),
-			object(`"p":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"number"}}],"nullable":true}`)},
+		{
+			"alternatives", object(`"p":{"oneOf":[{"type":"null"},{"type":"string"},{"type":"array","items":{"type":"number"}}]}`),
+			object(`"p":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"number"}}],"nullable":true}`),
+		},
 		{"a list of anything", object(`"p":{"type":"array"}`), object(`"p":{"type":"array","items":{"type":"string"}}`)},
 		{"anything", object(`"p":true,"q":{}`), object(`"p":{"type":"string"},"q":{"type":"string"}`)},
-		{"no type", object(`"p":{"items":{"type":"string"}},"q":{"additionalProperties":{"type":"string"}}`),
-			object(`"p":{"type":"array","items":{"type":"string"}},"q":{"type":"object"}`)},
-		{"a reference", `{"type":"object","properties":{"p":{"$ref":"#/$defs/a~1b","description":"mine"}},"$defs":{"a/b":{"type":"integer","description":"theirs"}}}`,
-			object(`"p":{"type":"integer","description":"mine"}`)},
+		{
+			"no type", object(`"p":{"items":{"type":"string"}},"q":{"additionalProperties":{"type":"string"}}`),
+			object(`"p":{"type":"array","items":{"type":"string"}},"q":{"type":"object"}`),
+		},
+		{
+			"a reference", `{"type":"object","properties":{"p":{"$ref":"#/$defs/a~1b","description":"mine"}},"$defs":{"a/b":{"type":"integer","description":"theirs"}}}`,
+			object(`"p":{"type":"integer","description":"mine"}`),
+		},
 		{"a reference to nowhere", object(`"p":{"$ref":"#/$defs/x"},"q":{"$ref":"http://x"}`), object(`"p":{"type":"string"},"q":{"type":"string"}`)},
-		{"all of", object(`"p":{"allOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"string"}},"required":["b","b"]}]}`),
-			object(`"p":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a","b"]}`)},
+		{
+			"all of", object(`"p":{"allOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"string"}},"required":["b","b"]}]}`),
+			object(`"p":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a","b"]}`),
+		},
 		{"required and unknown", `{"type":"object","properties":{"p":{"type":"string"}},"required":["q",5,"p"]}`, `{"type":"object","properties":{"p":{"type":"string"}},"required":["p"]}`},
 		{"no parameters", `{"type":"object","properties":{}}`, ``},
 		{"nothing", ``, ``},
