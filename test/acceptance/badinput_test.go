@@ -35,6 +35,9 @@ func TestBadInput_Configuration(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := (&scenario{}).prepare(t)
+			if err := os.RemoveAll(w.data); err != nil {
+				t.Fatal(err)
+			}
 			file := filepath.Join(w.config, "config.toml")
 			if err := os.WriteFile(file, []byte(tt.config), 0o600); err != nil {
 				t.Fatal(err)

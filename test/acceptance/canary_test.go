@@ -60,13 +60,13 @@ func homeCanaries() []canary {
 }
 
 // settings are the canaries in the configuration.
-type settings struct{ key, header, server, address, file canary }
+type settings struct{ key, header, server, address, file, login canary }
 
 func settingCanaries() settings {
 	return settings{
 		key: newCanary("providers.canary.api_key", "sk-%s"), header: newCanary("providers.canary.headers", "Token %s"),
 		server: newCanary("mcp_servers.canary.env", "%s"), address: newCanary("mcp_servers.canary_web.url", "https://mcp.invalid/?key=%s"),
-		file: newCanary("canary.secret", "sk-%s\n"),
+		file: newCanary("canary.secret", "sk-%s\n"), login: newCanary("credentials.toml", "sk-%s"),
 	}
 }
 
@@ -74,7 +74,7 @@ func settingCanaries() settings {
 func allCanaries() []canary {
 	s := settingCanaries()
 	list := append(envCanaries(), homeCanaries()...)
-	return append(list, s.key, s.header, s.server, s.address, s.file)
+	return append(list, s.key, s.header, s.server, s.address, s.file, s.login)
 }
 
 // canaryTOML is the part of a configuration that holds canaries.
@@ -94,6 +94,9 @@ api_key = %q
 type = "openai-compatible"
 base_url = "https://canary.invalid/v1"
 api_key = "env:CANARY_OF_A_REFERENCE"
+[providers.canary_login]
+type = "openai-compatible"
+base_url = "https://canary.invalid/v1"
 [mcp_servers.canary]
 enabled = false
 command = "canary"
@@ -117,8 +120,20 @@ func (w world) settleCanaries() error {
 			return err
 		}
 	}
+	if err := w.storeKey("canary_login", "https://canary.invalid", settingCanaries().login.value); err != nil {
+		return err
+	}
 	file := settingCanaries().file
 	return put(filepath.Join(w.config, file.name), file.value)
+}
+
+// storeKey stores one key as a login does.
+func (w world) storeKey(provider, server, key string) error {
+	if err := os.MkdirAll(w.data, 0o700); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("[%s]\nserver = %q\napi_key = %q\n", provider, server, key)
+	return os.WriteFile(filepath.Join(w.data, "credentials.toml"), []byte(text), 0o600)
 }
 
 // listening is a scripted model's script in which every reply fails when the

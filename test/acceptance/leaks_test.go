@@ -160,7 +160,7 @@ func (l *leaks) finish(w world, log string) []string {
 	}
 	l.look("the log", []byte(log))
 	l.look("the log without blanks", squeezed([]byte(log)))
-	own := []string{filepath.Join(w.config, "config.toml"), filepath.Join(w.config, settingCanaries().file.name), filepath.Join(w.config, "model.script")}
+	own := []string{filepath.Join(w.config, "config.toml"), filepath.Join(w.config, settingCanaries().file.name), filepath.Join(w.config, "model.script"), filepath.Join(w.data, "credentials.toml")}
 	for _, c := range homeCanaries() {
 		own = append(own, filepath.Join(w.home, filepath.FromSlash(c.name)))
 	}

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/berth-dev/berth/adapters/jsonrpc/transcript"
+	"github.com/berth-dev/berth/adapters/keyring"
+	"github.com/berth-dev/berth/test/secretservice"
 )
 
 // TestFinder_FindsEveryForm: a leak is found however it is written.
@@ -223,15 +225,19 @@ func TestProvider_TellsNoSecret(t *testing.T) {
 		},
 	}
 	for name, answer := range answers {
-		for from, key := range map[string]string{"setting": own.key.value, "file": "", "variable": "env:CANARY_OF_A_REFERENCE"} {
+		for from, key := range map[string]string{"setting": own.key.value, "file": "", "variable": "env:CANARY_OF_A_REFERENCE", "login": "", "keyring": "keyring:canary"} {
 			t.Run(name+", key of a "+from, func(t *testing.T) {
 				t.Parallel()
 				var mu sync.Mutex
 				var asked []string // what the provider was told, its own key apart
+				keys := 0          // requests with its own key
 				server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 					body, _ := io.ReadAll(r.Body)
 					mu.Lock()
 					asked = append(asked, birds().find(body)...)
+					if strings.Contains(r.Header.Get("Authorization"), birdsong) {
+						keys++
+					}
 					mu.Unlock()
 					answer(rw, r)
 				}))
@@ -240,11 +246,24 @@ func TestProvider_TellsNoSecret(t *testing.T) {
 				if from == "file" {
 					key = "file:" + filepath.Join(w.config, own.file.name)
 				}
+				env := []string{"BERTH_store__required=true"}
+				switch from {
+				case "login":
+					if err := w.storeKey("x", server.URL, own.login.value); err != nil {
+						t.Fatal(err)
+					}
+				case "keyring":
+					ring := secretservice.Start(t)
+					if err := ring.Put(keyring.Service, "canary", own.key.value); err != nil {
+						t.Fatal(err)
+					}
+					env = append(env, "DBUS_SESSION_BUS_ADDRESS="+ring.Bus)
+				}
 				config := fmt.Sprintf("[providers.x]\ntype = \"openai-compatible\"\nbase_url = \"%s/v1\"\nmax_retries = 0\napi_key = %q\nheaders = { \"X-Canary\" = %q }\n[agents.default]\nmodel = \"x/m\"\n", server.URL, key, own.header.value)
 				if err := os.WriteFile(filepath.Join(w.config, "config.toml"), []byte(config), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				p := launch(t, w, []string{"--log-level", "trace"}, []string{"BERTH_store__required=true"})
+				p := launch(t, w, []string{"--log-level", "trace"}, env)
 				p.initialize()
 				m := p.call("p", "session/prompt", promptOf(p.newSession(w), "hello"))
 				if m.Error == nil {
@@ -252,6 +271,9 @@ func TestProvider_TellsNoSecret(t *testing.T) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
+				if keys != 1 {
+					t.Errorf("the provider was asked %d times with a key", keys)
+				}
 				if len(asked) > 0 {
 					t.Errorf("the provider was told %q", asked)
 				}

@@ -92,8 +92,12 @@ func Start(t testing.TB) *Service {
 // daemon starts the bus.
 func (s *Service) daemon(t testing.TB, program string) {
 	t.Helper()
-	socket := filepath.Join(t.TempDir(), "bus")
-	config := filepath.Join(t.TempDir(), "bus.conf")
+	dir, err := os.MkdirTemp("", "bus") // t.TempDir is too long for the name of a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket, config := filepath.Join(dir, "bus"), filepath.Join(dir, "bus.conf")
 	if err := os.WriteFile(config, []byte(fmt.Sprintf(`<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig><type>session</type><listen>unix:path=%s</listen><auth>EXTERNAL</auth>
 <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>`, socket)), 0o600); err != nil {
@@ -116,6 +120,16 @@ func (s *Service) daemon(t testing.TB, program string) {
 		t.Fatalf("the bus says no address: %v", err)
 	}
 	s.Bus = strings.TrimSpace(line)
+}
+
+// Put stores a secret as a client does.
+func (s *Service) Put(service, user, value string) error {
+	attributes := map[string]string{"username": user, "service": service}
+	_, _, err := collection{s}.CreateItem(map[string]dbus.Variant{interfaces + "Item.Attributes": dbus.MakeVariant(attributes)}, secret{Value: []byte(value)}, true)
+	if err != nil {
+		return err
+	}
+	return nil
 }
 
 // Secrets returns the stored secrets by their user name.
