@@ -20,6 +20,7 @@ const (
 	dropLimit                           // inferenceConfig.maxTokens
 	swapThoughts                        // Claude's other way to be told to think
 	dropDisplay                         // whether its thoughts are shown
+	dropOff                             // that it is not to think
 	dropThoughts                        // any way
 	dropSigned                          // thoughts given back, and thinking with them
 
@@ -51,6 +52,8 @@ func (m *Model) refusedOption(err error, dropped option) option {
 		has("redacted_thinking") && has("but found"),
 		has("reasoningcontent", "reasoning content") && has("not support", "not permitted", "not allowed"):
 		drop = dropSigned
+	case has("thinking") && has("disabled") && dropped&dropOff == 0:
+		drop = dropOff
 	case has("display"):
 		drop = dropDisplay
 	case has("maximum tokens you requested exceeds"):

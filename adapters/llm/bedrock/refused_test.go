@@ -92,6 +92,8 @@ func TestRefused(t *testing.T) {
 			"The model returned the following errors: thinking.adaptive.display: Extra inputs are not permitted"), 2, 1},
 		{"any thinking", claude, deny(func(b string) bool { return has(b, "thinking") }, 400, "ValidationException",
 			"The model returned the following errors: thinking: Extra inputs are not permitted"), 3, 1},
+		{"off", "anthropic.claude-sonnet-5", deny(func(b string) bool { return has(b, "disabled") }, 400, "ValidationException",
+			`The model returned the following errors: "thinking.type.disabled" is not supported for this model.`), 2, 1},
 		{"an effort of others", "openai.gpt-oss-20b-1:0", deny(func(b string) bool { return has(b, "reasoning_effort") }, 400, "ValidationException",
 			"Unknown parameter: 'reasoning_effort'"), 2, 1},
 		{"a signature", claude, deny(func(b string) bool { return has(b, "reasoningContent") }, 400, "ValidationException",
@@ -106,6 +108,9 @@ func TestRefused(t *testing.T) {
 			m := over(t, server, c.model)
 			req := porttest.SampleRequest()
 			req.Thoughts, req.MaxOutputTokens = domain.ThoughtsHigh, 32000
+			if c.name == "off" {
+				req.Thoughts = domain.ThoughtsOff
+			}
 			call := domain.ModelCall{ID: "1", ProviderID: "t", Name: "read_file", Args: []byte(`{}`)}
 			if strings.Contains(c.name, "signature") || strings.Contains(c.name, "thought") {
 				signed := &domain.Opaque{Provider: "fake", Data: []byte(`{"model":"` + c.model + `","parts":[{"thought":{"size":2,"signature":"s"}},{"call":true}]}`)}

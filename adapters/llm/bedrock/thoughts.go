@@ -60,7 +60,7 @@ func complete(info domain.ModelInfo) domain.ModelInfo {
 		if info.MaxOutput == 0 {
 			info.MaxOutput = facts.MaxOutput
 		}
-		info.Images = info.Images || *facts.Images
+		info.Images = info.Images || (facts.Images != nil && *facts.Images)
 	}
 	info.Thoughts = info.Thoughts || knobOf(name) != noKnob
 	return info
@@ -69,7 +69,7 @@ func complete(info domain.ModelInfo) domain.ModelInfo {
 // factsOf returns what is generally known of a model by its own name. The
 // models that only Bedrock has are listed here.
 func factsOf(name string) (llm.ModelFacts, bool) {
-	if facts, ok := llm.Known(name); ok && facts.Images != nil {
+	if facts, ok := llm.Known(name); ok {
 		return facts, true
 	}
 	const k = 1000
@@ -98,7 +98,7 @@ type knob int
 // The knobs.
 const (
 	noKnob       knob = iota
-	budgetKnob        // Claude: a number of tokens
+	budgetKnob        // Claude since 3.7: a number of tokens
 	adaptiveKnob      // Claude since 4.6: an effort, and it decides itself
 	novaKnob          // Nova 2: an effort
 	effortKnob        // gpt-oss: an effort
@@ -107,7 +107,12 @@ const (
 func knobOf(name string) knob {
 	switch {
 	case strings.HasPrefix(name, "claude-"):
-		return claudeKnob(strings.TrimPrefix(name, "claude-"))
+		switch v := claudeVersion(name); {
+		case v >= 406:
+			return adaptiveKnob
+		case v >= 307:
+			return budgetKnob
+		}
 	case strings.HasPrefix(name, "nova-2-"):
 		return novaKnob
 	case strings.HasPrefix(name, "gpt-oss-"):
@@ -116,63 +121,65 @@ func knobOf(name string) knob {
 	return noKnob
 }
 
-// claudeKnob tells by the version in a name: "3-7-sonnet-20250219-v1:0",
-// "opus-4-6-v1", "sonnet-5". A name without one is of a model that is newer.
-func claudeKnob(name string) knob {
-	version := 0 // as ten times major plus minor
-	digits := 0
-	for _, word := range strings.Split(name, "-") {
+// The versions of Claude that matter beside its knobs, as a hundred times
+// major plus minor.
+const (
+	firstXHigh  = 407  // the highest effort has a name of its own
+	firstAlways = 500  // it thinks unless told not to, and shows it only when asked
+	newest      = 9900 // a name without a version
+)
+
+// claudeVersion reads the version in a name: "claude-3-7-sonnet-20250219-v1:0",
+// "claude-opus-4-6-v1", "claude-sonnet-5".
+func claudeVersion(name string) int {
+	version, found := 0, false
+	for _, word := range strings.Split(strings.TrimPrefix(name, "claude-"), "-") {
 		n, err := strconv.Atoi(word)
-		if err != nil {
-			if digits == 0 && (strings.HasPrefix(word, "v") || word == "instant") {
-				return noKnob
-			}
-			if digits > 0 {
-				break
-			}
-			continue
+		switch {
+		case err == nil && n >= 0 && n < 100 && !found:
+			version, found = 100*n, true
+		case err == nil && n >= 0 && n < 100:
+			return version + n
+		case found:
+			return version
+		case strings.HasPrefix(word, "v") || word == "instant":
+			return 0 // of the first two generations
 		}
-		if len(word) > 2 || digits == 2 {
-			break
-		}
-		digits++
-		version = version*10 + n
 	}
-	if digits == 1 {
-		version *= 10
+	if !found {
+		return newest
 	}
-	switch {
-	case digits == 0 || version >= 46:
-		return adaptiveKnob
-	case version >= 37:
-		return budgetKnob
-	}
-	return noKnob
+	return version
 }
 
-// leastBudget is the smallest budget of thoughts that Claude takes, and what
-// is left beside it for the answer, in tokens.
+// leastBudget is the smallest budget of thoughts that Claude takes.
 const leastBudget = 1024
 
-// budgetOf is what a level is worth in tokens.
-func budgetOf(level domain.ThoughtLevel) int {
+// budgetOf returns the tokens of a level, 0 when a reply of so many tokens has
+// no room to think. A quarter of the reply is left for the answer.
+func budgetOf(level domain.ThoughtLevel, most int) int {
+	tokens := 0
 	switch level {
 	case domain.ThoughtsMinimal:
-		return leastBudget
+		tokens = leastBudget
 	case domain.ThoughtsLow:
-		return 4096
+		tokens = 4096
 	case domain.ThoughtsMedium:
-		return 10240
+		tokens = 10_000
 	case domain.ThoughtsHigh:
-		return 24576
+		tokens = 20_000
 	case domain.ThoughtsXHigh:
-		return 32768
+		tokens = 32_000
 	case domain.ThoughtsOff:
 	}
-	return 0
+	if tokens == 0 || most <= leastBudget {
+		return 0
+	}
+	return max(leastBudget, min(tokens, most/4*3))
 }
 
-// effortOf is a level as a word, for models that know three of them.
+// effortOf is a level as a word, for models that know three of them; "" for
+// none.
 func effortOf(level domain.ThoughtLevel) string {
 	switch level {
 	case domain.ThoughtsMinimal, domain.ThoughtsLow:
@@ -187,10 +194,10 @@ func effortOf(level domain.ThoughtLevel) string {
 }
 
 // think sets how much the model is to reason. Whatever a model cannot be told
-// is left out: off is what all of them do unless told otherwise, or cannot be
-// told at all.
+// is left out. Unsigned tells that the turn under way cannot be thought about
+// with a budget, see conversation.
 func (m *Model) think(b *body, level domain.ThoughtLevel, unsigned bool, dropped option) {
-	if !m.info.Thoughts || dropped&dropThoughts != 0 || effortOf(level) == "" {
+	if !m.info.Thoughts || dropped&dropThoughts != 0 {
 		return
 	}
 	k := knobOf(bare(m.info.Ref.Model))
@@ -203,46 +210,64 @@ func (m *Model) think(b *body, level domain.ThoughtLevel, unsigned bool, dropped
 		case noKnob, novaKnob, effortKnob:
 		}
 	}
-	switch k {
-	case budgetKnob:
-		m.budget(b, level, unsigned)
-	case adaptiveKnob:
-		thinking := map[string]any{"type": "adaptive"}
-		if dropped&dropDisplay == 0 {
-			thinking["display"] = "summarized" // some show nothing of their thoughts unless asked
-		}
-		effort := effortOf(level)
-		if level == domain.ThoughtsXHigh {
-			effort = "max"
-		}
-		b.More = map[string]any{"thinking": thinking, "output_config": map[string]any{"effort": effort}}
-	case novaKnob:
-		effort := effortOf(level)
+	effort := effortOf(level)
+	switch {
+	case k == adaptiveKnob:
+		m.adapt(b, level, dropped)
+	case effort == "":
+	case k == budgetKnob && !unsigned:
+		m.budget(b, level)
+	case k == novaKnob:
 		if effort == "high" && b.Inference != nil {
 			effort = "medium" // the highest takes no limit of tokens beside it
 		}
 		b.More = map[string]any{"reasoningConfig": map[string]any{"type": "enabled", "maxReasoningEffort": effort}}
-	case effortKnob:
-		b.More = map[string]any{"reasoning_effort": effortOf(level)}
-	case noKnob:
+	case k == effortKnob:
+		b.More = map[string]any{"reasoning_effort": effort}
+	}
+}
+
+// adapt lets Claude decide how much it thinks, and tells it the effort. One
+// that always thinks is told not to where that is wanted; if it refuses, it is
+// asked for as little as it can.
+func (m *Model) adapt(b *body, level domain.ThoughtLevel, dropped option) {
+	version := claudeVersion(bare(m.info.Ref.Model))
+	effort := effortOf(level)
+	switch {
+	case level == domain.ThoughtsOff && version >= firstAlways:
+		if dropped&dropOff == 0 {
+			b.More = map[string]any{"thinking": map[string]any{"type": "disabled"}}
+			return
+		}
+		effort = "low"
+	case effort == "" && (level != "" || version < firstAlways):
+		return
+	case level == domain.ThoughtsXHigh && version < firstXHigh:
+		effort = "max"
+	case level == domain.ThoughtsXHigh:
+		effort = "xhigh"
+	}
+	thinking := map[string]any{"type": "adaptive"}
+	if dropped&dropDisplay == 0 {
+		thinking["display"] = "summarized" // newer ones show nothing of their thoughts unless asked
+	}
+	b.More = map[string]any{"thinking": thinking}
+	if effort != "" {
+		b.More["output_config"] = map[string]any{"effort": effort}
 	}
 }
 
 // budget gives Claude a number of tokens to think with. It must be smaller
-// than the limit of the whole reply. A turn that goes on after a call without
-// signed thoughts, as one that another model began, must go on without any.
-func (m *Model) budget(b *body, level domain.ThoughtLevel, unsigned bool) {
-	if unsigned {
-		return
-	}
-	tokens := budgetOf(level)
+// than the limit of the whole reply.
+func (m *Model) budget(b *body, level domain.ThoughtLevel) {
 	if b.Inference == nil && m.info.MaxOutput > 0 {
 		b.Inference = &inference{MaxTokens: int(m.info.MaxOutput)}
 	}
+	most := 4 * budgetOf(domain.ThoughtsXHigh, 1<<20)
 	if b.Inference != nil {
-		tokens = min(tokens, b.Inference.MaxTokens-leastBudget)
+		most = b.Inference.MaxTokens
 	}
-	if tokens >= leastBudget {
+	if tokens := budgetOf(level, most); tokens > 0 {
 		b.More = map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": tokens}}
 	}
 }
