@@ -9,6 +9,8 @@ import (
 
 // Model is one language model, ready to be asked.
 type Model interface {
+	// Info describes the model. What it can and how large its window is may
+	// become known, or better known, by its first answer.
 	Info() domain.ModelInfo
 	// Stream asks the model. It yields events and ends with exactly one
 	// Finish, or with one error and nothing after it. CallRequested events

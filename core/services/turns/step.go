@@ -67,6 +67,9 @@ func (t *turn) step(req domain.ModelRequest) (domain.AssistantSaid, error) {
 	err := t.isolate("model", func() error { return r.read(req) })
 	t.mu.Lock()
 	r.closePart()
+	if now := t.model.Info(); now.Ref == r.said.Model {
+		r.said.Window = now.ContextWindow // a model may learn about itself from its first answer
+	}
 	t.spoke = len(r.said.Parts) > 0
 	t.usage = t.usage.Plus(r.said.Usage)
 	t.cost = t.cost.Plus(r.said.Cost)

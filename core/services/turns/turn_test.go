@@ -720,3 +720,24 @@ func TestTurn_ManySessionsKeepApart(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// A model that learns its window from its first answer has it told with that
+// answer.
+func TestTurn_WindowThatIsLearned(t *testing.T) {
+	bubble(t, nil, func(w *world) {
+		w.model.info = &domain.ModelInfo{Ref: domain.ModelRef{Provider: "test", Model: "one"}}
+		w.model.play(func(_ context.Context, _ domain.ModelRequest, yield func(domain.ModelEvent, error) bool) {
+			learned := *w.model.info
+			learned.ContextWindow = 4096
+			w.model.info = &learned
+			_ = yield(domain.TextDelta{Text: "hello"}, nil) && yield(domain.UsageReported{Usage: domain.Usage{Input: 7}}, nil) &&
+				yield(domain.Finish{Reason: domain.FinishStop}, nil)
+		})
+		w.begin("go").want(domain.StopEndTurn)
+		want := domain.UsageChanged{Used: 7, Size: 4096}
+		if !slices.ContainsFunc(w.client.log(), func(u domain.Update) bool { got, ok := u.(domain.UsageChanged); return ok && got == want }) {
+			t.Errorf("the window was not told: %v", w.client.log())
+		}
+		w.check()
+	})
+}
