@@ -76,6 +76,7 @@ type turn struct {
 	specs    []domain.ToolSpec
 	system   string                // the system prompt, the same for all requests of the turn
 	messages int                   // message ids given out
+	standIn  domain.ModelRef       // who the client was last told of as answering in the model's place
 	last     *domain.AssistantSaid // the final reply, appended together with TurnFinished
 	spoke    bool                  // the newest reply showed the client something
 	command  string                // the slash command that the prompt is; "" when it is none

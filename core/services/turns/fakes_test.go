@@ -364,6 +364,12 @@ func (o *observer) Observe(_ context.Context, ev domain.Event) {
 }
 
 // troubles returns what went wrong, as text.
+func (o *observer) seen() []domain.Event {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]domain.Event(nil), o.events...)
+}
+
 func (o *observer) troubles() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

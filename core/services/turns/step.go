@@ -78,7 +78,7 @@ func (t *turn) step(req domain.ModelRequest) (domain.AssistantSaid, error) {
 	}
 	t.mu.Unlock()
 	t.e.p.Observer.Observe(t.ctx, domain.StepDone{
-		Session: t.sid, Turn: t.id, Model: info.Ref, Usage: r.said.Usage, Duration: t.e.p.Clock().Sub(start), Err: err,
+		Session: t.sid, Turn: t.id, Model: r.said.Model, Usage: r.said.Usage, Duration: t.e.p.Clock().Sub(start), Err: err,
 	})
 	if err != nil {
 		t.keepPartial(r)
@@ -165,7 +165,12 @@ func (t *turn) tellRetry(ev domain.Retrying) error {
 	})
 }
 
+// tellFallback tells who answers, once in a turn for each who takes over.
 func (t *turn) tellFallback(ev domain.FellBack) error {
+	if t.standIn == ev.To.Ref {
+		return nil
+	}
+	t.standIn = ev.To.Ref
 	return t.emit.send(t.ctx, domain.Notice{
 		Severity: "warning", Title: fmt.Sprintf("%s answers in place of %s", ev.To.Ref, ev.From),
 		Detail: ev.Reason + ".",

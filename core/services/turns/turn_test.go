@@ -741,3 +741,40 @@ func TestTurn_WindowThatIsLearned(t *testing.T) {
 		w.check()
 	})
 }
+
+// Who answers in the model's place is told once a turn, and is the one whose
+// steps are observed.
+func TestTurn_FallbackIsToldOnce(t *testing.T) {
+	look := reader("look")
+	other := domain.ModelInfo{Ref: domain.ModelRef{Provider: "other", Model: "two"}}
+	fell := domain.FellBack{From: domain.ModelRef{Provider: "test", Model: "one"}, To: other, Reason: "busy"}
+	bubble(t, []ports.Tool{look}, func(w *world) {
+		w.model.play(
+			events(domain.FinishCalls, fell, domain.CallRequested{Call: domain.ModelCall{Name: "look", Args: []byte("{}")}}),
+			events(domain.FinishStop, fell, domain.TextDelta{Text: "ok"}),
+			events(domain.FinishStop, fell, domain.TextDelta{Text: "ok again"}),
+		)
+		w.begin("go").want(domain.StopEndTurn)
+		told := func() (n int) {
+			for _, u := range w.client.log() {
+				if notice, ok := u.(domain.Notice); ok && notice.Title == "other/two answers in place of test/one" {
+					n++
+				}
+			}
+			return n
+		}
+		if n := told(); n != 1 {
+			t.Errorf("a turn of two steps told it %d times", n)
+		}
+		w.begin("again").want(domain.StopEndTurn)
+		if n := told(); n != 2 {
+			t.Errorf("after the next turn it was told %d times", n)
+		}
+		for _, ev := range w.observer.seen() {
+			if step, ok := ev.(domain.StepDone); ok && step.Model != other.Ref {
+				t.Errorf("a step of %s was observed", step.Model)
+			}
+		}
+		w.check()
+	})
+}
