@@ -29,6 +29,9 @@ func RunSubprocess(cfg *Config, out io.Writer, opts ...Option) error {
 	if err != nil {
 		return err
 	}
+	if err := forgetVariables(cfg.SecretVariables()); err != nil {
+		app.p.Observer.Observe(context.Background(), domain.Trouble{Where: "other programs of this user can see the keys in the environment", Err: err})
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)
