@@ -105,6 +105,7 @@ values in use.
 
 **Nothing needs to be configured.** Without a file there is one agent, ` + "`default`" + `. Its model is the default one of
 the provider whose key is set, in the order ` + "`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY`, `OPENROUTER_API_KEY`" + `;
+else the provider of a key that ` + "`berth login`" + ` stored ([keys.md](keys.md)), in the same order;
 else an Ollama that answers at its default address; else the built-in ` + "`offline`" + ` model.
 
 ## Where
@@ -165,6 +166,6 @@ overrides.
 
 Keys, tokens, and the values of ` + "`env` and `headers`" + ` may be written out, but better are references: ` + "`env:NAME`" + ` reads a
 variable of the process, ` + "`file:PATH`" + ` a file (its last line end is dropped) each time it is used, ` + "`keyring:NAME`" + ` the
-system's key store where the build has one. Secrets are never printed, logged, or passed to a client, a model or a
-child process, save the MCP server they are configured for.
+system's key store, under the service ` + "`berth`" + `, each time it is used. Secrets are never printed, logged, or passed to a client, a model or a
+child process, save the MCP server they are configured for. [keys.md](keys.md) has more, and ` + "`berth login`" + `.
 `

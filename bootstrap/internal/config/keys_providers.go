@@ -19,7 +19,7 @@ func providerKeys() []key {
 		},
 		{
 			path: "providers.<name>.api_key", kind: secrets{},
-			doc: "Key of the API. Without it, at the type's own address, the environment variable that is usual for the type.",
+			doc: "Key of the API. Without it, at the type's own address, the environment variable that is usual for the type; then the key that `berth login` stored.",
 			at:  func(t *target) any { return &t.provider.APIKey },
 		},
 		{
