@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -192,6 +193,9 @@ func (m *monitor) response(c *conversation, msg message, f transcript.Frame) {
 		if msg.Error == nil && json.Unmarshal(msg.Result, &res) == nil && res.SessionID != "" {
 			c.known[res.SessionID] = true
 		}
+		if opened := cmp.Or(res.SessionID, r.session); msg.Error == nil && r.method != "session/load" && c.session(opened).settled {
+			c.session(opened).why = "turn" // what belongs to the opening follows its response
+		}
 		if msg.Error == nil && r.method == "session/load" {
 			m.openCalls(c.session(r.session), r.session, "the load's response")
 			c.settle(r.session, "load")
@@ -260,7 +264,7 @@ func (m *monitor) openCalls(s *session, id, when string) {
 }
 
 // live are the updates that belong to a turn.
-var live = []string{"agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "tool_call", "tool_call_update", "plan"}
+var live = []string{"agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "tool_call", "tool_call_update", "plan", "compaction_update", "compaction_summary_chunk"}
 
 func (m *monitor) update(c *conversation, msg message, f transcript.Frame) {
 	var p struct {
