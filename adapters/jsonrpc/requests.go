@@ -18,7 +18,7 @@ type request struct {
 	opens  bool
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	queued chan struct{} // closed when the response is queued, or never will be
+	queued chan struct{} // closed when the response and what follows it are queued, or never will be
 }
 
 // requests are the inbound requests in flight, found by id.
@@ -115,8 +115,9 @@ func (c *Conn) handleRequest(m Message) {
 type requestKey struct{}
 
 // Answered returns a channel that is closed when the response of the request
-// that ctx belongs to was queued, or never will be. A task that must answer
-// after another request waits for it. Outside a request the channel is nil.
+// that ctx belongs to was queued, and what Reply.Then sends behind it, or never
+// will be. A task that must answer after another request waits for it. Outside
+// a request the channel is nil.
 func Answered(ctx context.Context) <-chan struct{} {
 	if r, ok := ctx.Value(requestKey{}).(*request); ok {
 		return r.queued
@@ -188,7 +189,7 @@ func (c *Conn) respond(r *request, reply Reply, err error) {
 	// as long as the transport lives.
 	queueErr := c.w.put(context.WithoutCancel(r.ctx), frame)
 	c.putBuf(buf, frame)
-	close(r.queued)
+	defer close(r.queued)
 	r.cancel(nil)
 	if err == nil && queueErr == nil && reply.Then != nil {
 		if _, err := c.perform(c.ctx, func(ctx context.Context) (Reply, error) {

@@ -192,6 +192,7 @@ func (m *monitor) response(c *conversation, msg message, f transcript.Frame) {
 		}
 		if msg.Error == nil && json.Unmarshal(msg.Result, &res) == nil && res.SessionID != "" {
 			c.known[res.SessionID] = true
+			c.session(res.SessionID).settled = false // a key may name one that is open
 		}
 		if opened := cmp.Or(res.SessionID, r.session); msg.Error == nil && r.method != "session/load" && c.session(opened).settled {
 			c.session(opened).why = "turn" // what belongs to the opening follows its response

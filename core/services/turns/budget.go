@@ -96,7 +96,7 @@ func (t *turn) fit() (domain.ModelRequest, error) {
 	}
 	now := g.Tokens(req.Estimate())
 	t.tight = now > b.Full()
-	if now > b.Window {
+	if now > b.Window && !t.model.Info().Offline { // what is no language model has no window that matters
 		return req, domain.Errorf(domain.ContextTooLong,
 			"The conversation takes about %s tokens and the window of %s is %s; nothing more of it can be left out. Begin a new session, or choose a model with a larger window",
 			count(now), t.model.Info().Ref, count(b.Window))

@@ -478,6 +478,16 @@ func TestCompact_WindowThatHoldsNothing(t *testing.T) {
 	})
 }
 
+// A model that is none is asked whatever its window is said to be.
+func TestCompact_WindowOfNoLanguageModel(t *testing.T) {
+	bubble(t, nil, func(w *world) {
+		holds(w, 100)
+		w.model.info.Offline = true
+		w.begin("hi").want(domain.StopEndTurn)
+		w.check()
+	})
+}
+
 func TestCompactCommand(t *testing.T) {
 	bubble(t, nil, func(w *world) {
 		holds(w, 200_000)
