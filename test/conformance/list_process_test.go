@@ -181,6 +181,9 @@ func streaming(t *testing.T, model string, log *buffer) (*agent, *jsonrpc.Stdio)
 	exchange(t, frames, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`)
 	cwd, _ := json.Marshal(w.work) // a string always encodes
 	sid := text(exchange(t, frames, `{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":`+string(cwd)+`,"mcpServers":[]}}`).Result, "sessionId")
+	if _, err := frames.Read(); err != nil { // the commands
+		t.Fatal(err)
+	}
 	exchange(t, frames, `{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"`+sid+`","prompt":[{"type":"text","text":"go"}]}}`)
 	return a, frames
 }

@@ -76,35 +76,83 @@ func TestChecklist_145_notices(t *testing.T) {
 	}
 }
 
-// noCompaction proves that no client is told of a compaction, because there is
-// none.
-func noCompaction(t *testing.T, offered string) {
+// compacted plays a session whose window fills, with the command that makes it
+// shorter, a compaction that the model fails at and one that is cancelled, and
+// loads it. seen is the line that shows that the last one is under way.
+func compacted(t *testing.T, offered, seen string) *outcome {
 	t.Helper()
-	o := scene{
-		model:  "--- next always\ntext \"ok\"\nusage input=99 output=1",
-		config: "[providers.script.models.test]\ncontext_window = 100\n[agents.default]\nmodel = \"script/test\"\n",
+	const long = `chunks 150 "` + "a line of a hundred bytes, which makes a reply that is long enough to fill the window of the model. " + `"`
+	ask := func(label, text, answer string) string {
+		return fmt.Sprintf("> session/prompt @%s {\"sessionId\":\"$sid\",\"prompt\":[{\"type\":\"text\",\"text\":%q}]}\n%s", label, text, answer)
+	}
+	end := func(label string) string { return "< @" + label + " {\"stopReason\":\"end_turn\"}\n" }
+	return scene{
+		model: `--- next when "Write the summary now"
+text "A summary."
+--- next when "Write the summary now"
+error unavailable "it is down"
+--- next when "Write the summary now"
+text "Half a "
+hang
+--- next always
+` + long,
+		config: "[providers.script.models.test]\ncontext_window = 40000\n[agents.default]\nmodel = \"script/test\"\n",
 		script: `> initialize {"protocolVersion":1,"clientCapabilities":` + offered + `}
 < {}
 > session/new {"cwd":"$WORK","mcpServers":[]}
 < {"sessionId":"$sid"}
-` + turn + strings.ReplaceAll(turn, "@p", "@again"),
+loose
+` + ask("a", "one", end("a")) + ask("b", "two", end("b")) + ask("c", "/compact", end("c")) +
+			ask("d", "three", end("d")) + ask("e", "four", end("e")) + ask("f", "/compact", end("f")) +
+			ask("g", "five", end("g")) + ask("h", "six", end("h")) + ask("i", "/compact", seen+">! session/cancel {\"sessionId\":\"$sid\"}\n< @i {\"stopReason\":\"cancelled\"}\n") + `
+> session/load {"sessionId":"$sid","cwd":"$WORK","mcpServers":[]}
+< {}
+`,
 	}.play(t)
-	for _, kind := range []string{"compaction_update", "compaction_summary_chunk"} {
-		if n := len(o.updates(kind)); n > 0 {
-			t.Errorf("%d %s", n, kind)
-		}
-	}
 }
 
 func TestChecklist_146_compaction_only_if_offered(t *testing.T) {
 	t.Parallel()
-	noCompaction(t, `{}`)
-	noCompaction(t, `{"session":{"compaction":null}}`)
+	for _, offered := range []string{`{}`, `{"session":{"compaction":null,"notices":{}}}`} {
+		o := compacted(t, offered, "")
+		for _, kind := range []string{"compaction_update", "compaction_summary_chunk"} {
+			if n := len(o.updates(kind)); n > 0 {
+				t.Errorf("%d %s", n, kind)
+			}
+		}
+	}
 }
 
 func TestChecklist_147_compaction_updates(t *testing.T) {
 	t.Parallel()
-	noCompaction(t, `{"session":{"compaction":{}}}`)
+	playFile(t, "compaction_of_a_long_session_survives_a_kill")
+	o := compacted(t, `{"session":{"compaction":{}}}`,
+		`<! session/update {"update":{"sessionUpdate":"compaction_summary_chunk","content":{"type":"text","text":"Half a "}}}`+"\n")
+	status := map[string]string{}
+	var order []string
+	for _, u := range o.updates("compaction_update") {
+		id, now := text(u, "compactionId"), text(u, "status")
+		if id == "" || find(u, "error") != nil && now != "failed" || find(u, "summary") != nil && now != "completed" {
+			t.Errorf("an update out of place: %v", u)
+		}
+		if was := status[id]; was == "" && now != "in_progress" || was != "" && was != "in_progress" && was != now {
+			t.Errorf("compaction %s goes from %q to %q", id, was, now)
+		}
+		status[id] = now
+		order = append(order, now)
+	}
+	want := "in_progress completed in_progress completed in_progress cancelled completed completed cancelled" // live, then by the load
+	if got := strings.Join(order, " "); got != want {
+		t.Errorf("statuses %s\nwant     %s", got, want)
+	}
+	for _, u := range o.updates("compaction_summary_chunk") {
+		if _, known := status[text(u, "compactionId")]; !known {
+			t.Errorf("a piece of a summary that nobody announced: %v", u)
+		}
+	}
+	if n := len(o.updates("compaction_summary_chunk")); n != 2 {
+		t.Errorf("%d pieces of summaries, want 2", n)
+	}
 }
 
 func TestChecklist_149_elicitation_modes(t *testing.T) {

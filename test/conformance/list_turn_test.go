@@ -105,7 +105,7 @@ func TestChecklist_085_no_partial_turn(t *testing.T) {
 	}
 	scene{
 		model: "refute \"FORGET\"\ntext \"ok\"", want: map[string]string{"uploads": "(absent)"},
-		script: session + "strict\n" + script.String() + `quiet
+		script: session + commands + "strict\n" + script.String() + `quiet
 ambient
 > session/prompt {"sessionId":"$sid","prompt":[{"type":"text","text":"first"}]}
 says "ok"

@@ -137,8 +137,8 @@ func TestChecklist_007_notifications_are_not_answered(t *testing.T) {
 		}
 		fmt.Fprintf(&script, ">> {\"jsonrpc\":\"2.0\",\"method\":%q}\n", method)
 	}
-	o := scene{script: session + script.String() + "strict\nquiet\n"}.play(t)
-	if n := len(o.fromAgent()); n != 3 { // initialize, session/new, quiet's own
+	o := scene{script: session + commands + script.String() + "strict\nquiet\n"}.play(t)
+	if n := len(o.fromAgent()); n != 4 { // initialize, session/new and its commands, quiet's own
 		t.Errorf("%d messages", n)
 	}
 }

@@ -23,6 +23,9 @@ const (
 	session = hello + `> session/new {"cwd":"$WORK","mcpServers":[]}
 < {"sessionId":"$sid"}
 `
+	// commands is what follows at once.
+	commands = `<! session/update {"sessionId":"$sid","update":{"sessionUpdate":"available_commands_update"}}
+`
 	// prompt is a prompt that waits for its answer by the label p.
 	prompt = `> session/prompt @p {"sessionId":"$sid","prompt":[{"type":"text","text":"go"}]}
 `

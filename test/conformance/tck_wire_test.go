@@ -116,7 +116,7 @@ func TestTCK_ACP_JSONRPC_002(t *testing.T) {
 
 func TestTCK_ACP_JSONRPC_003(t *testing.T) {
 	t.Parallel()
-	scene{watch: quietPeriod, script: session + `>! session/cancel {"sessionId":"$sid"}
+	scene{watch: quietPeriod, script: session + commands + `>! session/cancel {"sessionId":"$sid"}
 strict
 quiet
 > session/list {}

@@ -10,7 +10,6 @@ func waits() map[string]string {
 		options   = "sessions have no config options; session/set_config_option gets -32601"
 		terminals = "commands are not run, so no terminal is asked for"
 		elicit    = "nothing is elicited; no client is sent one"
-		compact   = "there is no compaction, so no client is told of one"
 	)
 	return map[string]string{
 		"ACP-PROMPTCAP-001": images,
@@ -30,8 +29,6 @@ func waits() map[string]string {
 		"140": options,
 		"142": modes + ", and " + options,
 		"143": modes,
-		"146": compact,
-		"147": compact,
 		"149": elicit,
 		"150": elicit,
 		"152": elicit,
