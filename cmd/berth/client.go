@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/berth-dev/berth/adapters/acpclient"
+	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/bootstrap"
 )
 
@@ -195,6 +197,8 @@ func (r *client) explain(err error) error {
 func (r *client) once(ctx context.Context, id string) error {
 	res, err := r.turn(ctx, id, r.flags.prompt)
 	switch {
+	case costLimit(err):
+		return exitError{exitLimit, err}
 	case err != nil:
 		return failed(r.explain(err))
 	case res.StopReason == "cancelled":
@@ -209,6 +213,15 @@ func (r *client) once(ctx context.Context, id string) error {
 		return exitError{exitDenied, errors.New("a permission was denied")}
 	}
 	return nil
+}
+
+// costLimit reports whether an error says that the agent may not cost more.
+func costLimit(err error) bool {
+	var answer *jsonrpc.RemoteError
+	var data struct {
+		Reason string `json:"reason"`
+	}
+	return errors.As(err, &answer) && json.Unmarshal(answer.Data, &data) == nil && data.Reason == "COST_LIMIT_REACHED"
 }
 
 // turn runs one prompt; when ctx ends it cancels the turn and waits for its
