@@ -122,6 +122,17 @@ func (c *Client) Initialize(ctx context.Context) (Initialized, error) {
 	return in, err
 }
 
+// Authenticate signs in by a way that the agent offers and does itself.
+func (c *Client) Authenticate(ctx context.Context, methodID string) error {
+	_, err := c.call(ctx, "authenticate", map[string]any{"methodId": methodID}, nil)
+	return err
+}
+
+// AuthRequired reports whether an error is an agent's demand to sign in.
+func AuthRequired(err error) bool {
+	return errors.Is(err, &jsonrpc.RemoteError{Code: jsonrpc.CodeAuthRequired})
+}
+
 // NewSession opens a session in cwd and returns its id. params are further
 // members of the request, such as agentAlias; they may be nil.
 func (c *Client) NewSession(ctx context.Context, cwd string, params map[string]any) (string, error) {

@@ -163,9 +163,18 @@ type Initialized struct {
 			Close  *struct{} `json:"close"`
 		} `json:"sessionCapabilities"`
 	} `json:"agentCapabilities"`
-	AuthMethods []struct {
-		ID   string `json:"id"`
-		Name string `json:"name"`
-	} `json:"authMethods"`
-	Raw json.RawMessage `json:"-"`
+	AuthMethods []AuthMethod    `json:"authMethods"`
+	Raw         json.RawMessage `json:"-"`
 }
+
+// AuthMethod is a way to sign in that an agent offers.
+type AuthMethod struct {
+	Type        string   `json:"type"` // "" and "agent": the agent does it itself
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Args        []string `json:"args"` // of the agent, for type "terminal"
+}
+
+// InTerminal reports whether authenticate does not serve the method.
+func (m AuthMethod) InTerminal() bool { return m.Type != "" && m.Type != "agent" }

@@ -37,6 +37,7 @@ type clientFlags struct {
 	agent   string
 	model   string
 	session string
+	auth    string
 	json    bool
 	verbose bool
 }
@@ -77,6 +78,7 @@ Exit codes of -p: 0 the turn ended, 1 failed, 2 usage, 3 a permission was denied
 	fl.StringVar(&f.agent, "agent", "", "agent to use")
 	fl.StringVar(&f.model, "model", "", `model for "berth acp", as "provider/model"`)
 	fl.StringVar(&f.session, "session", "", "load this session instead of opening a new one")
+	fl.StringVar(&f.auth, "auth", "", "how to sign in when the agent asks for it, by the id of the way")
 	fl.BoolVar(&f.json, "json", false, "print the agent's messages, one JSON object a line")
 	fl.BoolVar(&f.verbose, "verbose", false, "show the agent's log and the raw messages on standard error")
 	return cmd
@@ -104,6 +106,7 @@ func agentCommand(c *common, f clientFlags, args []string) (acpclient.Command, e
 type client struct {
 	flags  clientFlags
 	out    io.Writer
+	errOut io.Writer
 	view   *view
 	stdin  *bufio.Reader
 	tty    bool
@@ -117,7 +120,7 @@ func runClient(cmd *cobra.Command, c *common, f clientFlags, args []string) erro
 		return failed(err)
 	}
 	run := &client{
-		flags: f, out: cmd.OutOrStdout(), stdin: bufio.NewReader(os.Stdin), tty: term.IsTerminal(int(os.Stdin.Fd())),
+		flags: f, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), stdin: bufio.NewReader(os.Stdin), tty: term.IsTerminal(int(os.Stdin.Fd())),
 		view: newView(cmd.OutOrStdout()),
 	}
 	agent, err := agentCommand(c, f, args)
@@ -170,13 +173,19 @@ func (r *client) open(ctx context.Context, cwd string) (string, error) {
 		return "", fmt.Errorf("the agent speaks protocol version %d; this client speaks 1", info.ProtocolVersion)
 	}
 	if r.flags.session != "" {
-		return r.flags.session, r.explain(r.proc.Load(ctx, r.flags.session, cwd))
+		return r.flags.session, r.explain(r.signedIn(ctx, info.AuthMethods, func() error {
+			return r.proc.Load(ctx, r.flags.session, cwd)
+		}))
 	}
 	var params map[string]any
 	if r.flags.agent != "" {
 		params = map[string]any{"_meta": map[string]any{"berth": map[string]any{"agent": r.flags.agent}}}
 	}
-	id, err := r.proc.NewSession(ctx, cwd, params)
+	var id string
+	err = r.signedIn(ctx, info.AuthMethods, func() (err error) {
+		id, err = r.proc.NewSession(ctx, cwd, params)
+		return err
+	})
 	return id, r.explain(err)
 }
 

@@ -107,3 +107,28 @@ func TestLogin_AtATerminal(t *testing.T) {
 		})
 	}
 }
+
+func TestClient_SignsInAtATerminal(t *testing.T) {
+	const question = "sign in by [key]: "
+	for _, tt := range []struct {
+		name  string
+		steps [][2]string
+		code  int
+	}{
+		{"another way", [][2]string{{question, "web\n"}}, 0},
+		{"another way, after a wrong one", [][2]string{{question, "nothing\n"}, {question, "web\n"}}, 0},
+		{"the first way, which does not help", [][2]string{{question, "\n"}}, 1},
+		{"none", [][2]string{{question, "\x04"}}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv("FAKE_AGENT", "web")
+			t.Setenv("FAKE_METHODS", `[{"id":"key","name":"A key"},{"id":"web","name":"A page"}]`)
+			person, program := terminal(t)
+			asked := &dialogue{person: person, steps: tt.steps}
+			code := runWith(t, program, io.Discard, asked, "client", "-p", "hello", "--cwd", t.TempDir(), "--", os.Args[0], "-test.run=^TestClient_SignsIn$")
+			if code != tt.code || len(asked.steps) > 0 || !strings.Contains(asked.String(), "please sign in\nWays to sign in:\n  key - A key\n  web - A page\n") {
+				t.Errorf("exit code %d, want %d; %d questions were not asked:\n%s", code, tt.code, len(asked.steps), asked.String())
+			}
+		})
+	}
+}
