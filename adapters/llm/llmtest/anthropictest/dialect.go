@@ -60,13 +60,14 @@ type fake struct {
 }
 
 // authorized reports whether a request has the headers of the wire; if not it
-// says which.
+// says which. The key may come as a bearer's, but not both ways.
 func authorized(req *http.Request) string {
+	key, bearer := req.Header.Get("X-Api-Key"), req.Header.Get("Authorization")
 	switch {
-	case req.Header.Get("X-Api-Key") != llmtest.Canary:
-		return "x-api-key header is wrong"
-	case req.Header.Get("Authorization") != "":
+	case key != "" && bearer != "":
 		return "an Authorization header beside x-api-key"
+	case key != llmtest.Canary && bearer != "Bearer "+llmtest.Canary:
+		return "x-api-key header is wrong"
 	case req.Header.Get("Anthropic-Version") != "2023-06-01":
 		return "anthropic-version: header is required"
 	}

@@ -5,6 +5,7 @@ package bedrocktest
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/berth-dev/berth/adapters/llm/bedrock"
@@ -82,7 +83,7 @@ func (f Form) check(req *http.Request, body []byte) string {
 		return "address " + req.URL.String() + ", want " + path
 	case req.Header.Get("Content-Type") != "application/json":
 		return "Content-Type " + req.Header.Get("Content-Type")
-	case req.Header.Get("Accept") != "application/vnd.amazon.eventstream":
+	case !slices.Contains([]string{"", "*/*", "application/vnd.amazon.eventstream"}, req.Header.Get("Accept")):
 		return "Accept " + req.Header.Get("Accept")
 	}
 	return f.authorized(req, body)

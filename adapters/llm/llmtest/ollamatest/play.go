@@ -19,7 +19,7 @@ func (f *fake) play(w *llmtest.Writer, r porttest.Reply, _ []byte) {
 		f.keep(r)
 	}
 	w.Begin("application/x-ndjson")
-	calls := ""
+	calls, nth := "", 0
 	for _, part := range r.Parts {
 		switch part := part.(type) {
 		case porttest.SendText:
@@ -29,11 +29,13 @@ func (f *fake) play(w *llmtest.Writer, r porttest.Reply, _ []byte) {
 		case porttest.Wait:
 			w.Wait(part)
 		case porttest.SendCall:
+			call := f.call(part, nth)
+			nth++
 			if f.v.Late {
-				calls = strings.TrimPrefix(calls+","+f.call(part), ",")
+				calls = strings.TrimPrefix(calls+","+call, ",")
 				continue
 			}
-			f.line(w, `{"role":"assistant","content":"","tool_calls":[`+f.call(part)+`]}`)
+			f.line(w, `{"role":"assistant","content":"","tool_calls":[`+call+`]}`)
 		}
 	}
 	f.end(w, r, calls)
@@ -57,9 +59,9 @@ func (f *fake) keep(r porttest.Reply) {
 	f.thoughts[args] = thought
 }
 
-// call writes a call. Calls are never cut into pieces. What is no JSON can only
+// call writes the n-th call. Calls are never cut into pieces. What is no JSON can only
 // travel as a text.
-func (f *fake) call(c porttest.SendCall) string {
+func (f *fake) call(c porttest.SendCall, n int) string {
 	args := c.Args
 	switch {
 	case args == "":
@@ -71,7 +73,7 @@ func (f *fake) call(c porttest.SendCall) string {
 	if c.ID != "" {
 		id = `"id":` + quote(c.ID) + `,`
 	}
-	return `{` + id + `"function":{"index":0,"name":` + quote(c.Name) + `,"arguments":` + args + `}}`
+	return `{` + id + `"function":{"index":` + strconv.Itoa(n) + `,"name":` + quote(c.Name) + `,"arguments":` + args + `}}`
 }
 
 func (f *fake) head() string {

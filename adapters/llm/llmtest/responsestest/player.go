@@ -127,6 +127,9 @@ func (p *player) say(s string, signed bool) {
 func (p *player) think(s string, signed bool) {
 	if p.kind != "reasoning" {
 		p.begin("reasoning", map[string]any{"summary": []any{}}, signed)
+		if !p.form.Bare {
+			p.partEvent("added", "")
+		}
 	}
 	p.text += s
 	if p.form.Spoken {
@@ -134,6 +137,15 @@ func (p *player) think(s string, signed bool) {
 		return
 	}
 	p.delta("response.reasoning_summary_text.delta", `"summary_index":0,`, s)
+}
+
+// partEvent tells of the one part of the reasoning under way.
+func (p *player) partEvent(what, text string) {
+	if p.form.Spoken {
+		p.event("response.content_part."+what, p.at()+`"content_index":0,"part":{"type":"reasoning_text","text":`+js(text)+`}`)
+		return
+	}
+	p.event("response.reasoning_summary_part."+what, p.at()+`"summary_index":0,"part":{"type":"summary_text","text":`+js(text)+`}`)
 }
 
 func (p *player) call(c porttest.SendCall) {
@@ -161,7 +173,7 @@ func (p *player) close() {
 	case "message":
 		text := map[string]any{"type": "output_text", "annotations": []any{}, "text": p.text}
 		if !p.form.Bare {
-			p.event("response.output_text.done", p.at()+`"content_index":0,"text":`+js(p.text))
+			p.event("response.output_text.done", p.at()+`"content_index":0,"logprobs":[],"text":`+js(p.text))
 			p.event("response.content_part.done", p.at()+`"content_index":0,"part":`+js(text))
 		}
 		item := map[string]any{"id": p.id(), "type": p.kind, "status": "completed", "role": "assistant", "content": []any{text}}
@@ -170,6 +182,15 @@ func (p *player) close() {
 		}
 		p.finish(item)
 	case "reasoning":
+		switch {
+		case p.form.Bare:
+		case p.form.Spoken:
+			p.event("response.reasoning_text.done", p.at()+`"content_index":0,"text":`+js(p.text))
+			p.partEvent("done", p.text)
+		default:
+			p.event("response.reasoning_summary_text.done", p.at()+`"summary_index":0,"text":`+js(p.text))
+			p.partEvent("done", p.text)
+		}
 		item := map[string]any{"id": p.id(), "type": p.kind, "summary": []any{}, "encrypted_content": nil}
 		if p.form.Spoken {
 			item["content"] = []any{map[string]any{"type": "reasoning_text", "text": p.text}}
@@ -194,7 +215,7 @@ func (p *player) response(status, reason string, u domain.Usage) string {
 	r := map[string]any{
 		"id": fmt.Sprintf("resp_%d", p.nth), "object": "response", "created_at": 1700000000, "status": status,
 		"error": nil, "incomplete_details": nil, "model": model, "output": []any{}, "parallel_tool_calls": true,
-		"store": false, "tools": []any{}, "usage": nil,
+		"store": false, "tool_choice": "auto", "tools": []any{}, "usage": nil,
 	}
 	if reason != "" {
 		r["incomplete_details"] = map[string]any{"reason": reason}
