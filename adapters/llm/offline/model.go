@@ -66,11 +66,17 @@ func New(info domain.ModelInfo, pace time.Duration) ports.Model {
 // Info describes the model.
 func (m *model) Info() domain.ModelInfo { return m.info }
 
-// Stream answers the newest user message, one step at a time.
+// Stream answers the newest user message, one step at a time. A request that
+// comes with instructions and without tools, such as one for a summary, needs a
+// language model and is refused.
 func (m *model) Stream(ctx context.Context, req domain.ModelRequest) iter.Seq2[domain.ModelEvent, error] {
 	return func(yield func(domain.ModelEvent, error) bool) {
 		if ctx.Err() != nil {
 			yield(nil, ended(ctx))
+			return
+		}
+		if req.System != "" && len(req.Tools) == 0 {
+			yield(nil, domain.Errorf(domain.ProviderRejected, "The built-in model is not a language model and writes no summaries"))
 			return
 		}
 		r := m.grammar().answer(req)

@@ -44,6 +44,22 @@ func tools(names ...string) []domain.ToolSpec {
 	return out
 }
 
+// A request for a summary is not taken for one that asks for something to do.
+func TestStream_RefusesTasksForLanguageModels(t *testing.T) {
+	req := domain.ModelRequest{System: "You summarise.", Messages: []domain.ModelMessage{
+		domain.UserInput{Blocks: []domain.Block{domain.Text{Text: "count to 3"}}},
+	}}
+	n := 0
+	for ev, err := range New(testInfo(), 0).Stream(t.Context(), req) {
+		if n++; ev != nil || !domain.HasCode(err, domain.ProviderRejected) {
+			t.Errorf("it answers %v, %v", ev, err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d events", n)
+	}
+}
+
 func testInfo() domain.ModelInfo {
 	return complete(domain.ModelInfo{Ref: domain.ModelRef{Provider: "offline", Model: Name}})
 }
