@@ -3,6 +3,7 @@ package turns
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -43,7 +44,7 @@ func (t *turn) promptFits(instructions func()) error {
 	if err != nil {
 		return err
 	}
-	prompt := g.Tokens(domain.EstimateBlocks(t.prompt.Blocks))
+	prompt := g.Tokens(domain.EstimateBlocks(t.seen(t.prompt.Blocks)))
 	if prompt <= b.Room()/2 {
 		return nil
 	}
@@ -58,65 +59,77 @@ func (t *turn) promptFits(instructions func()) error {
 		With("promptTokens", prompt).With("contextWindow", b.Window)
 }
 
+// seen is a prompt without the pictures and sounds that the model cannot take:
+// it is told where they are.
+func (t *turn) seen(blocks []domain.Block) []domain.Block {
+	info := t.model.Info()
+	return slices.DeleteFunc(slices.Clone(blocks), func(b domain.Block) bool {
+		_, image := b.(domain.Image)
+		_, audio := b.(domain.Audio)
+		return image && !info.Images || audio && !info.Audio
+	})
+}
+
 // fixed is the estimate of what every request of the turn begins with.
 func (t *turn) fixed() int64 {
 	return domain.ModelRequest{System: t.system, Tools: t.specs}.EstimateFixed()
 }
 
 // fit builds the next request and, when it would fill the model's window too
-// far, compacts the conversation first.
-func (t *turn) fit() (domain.ModelRequest, error) {
+// far, compacts the conversation first. It returns the request's estimated
+// size as well.
+func (t *turn) fit() (domain.ModelRequest, int64, error) {
 	req, err := t.request()
-	b := t.budget()
+	size, b := req.Estimate(), t.budget()
 	if err != nil || !b.Known() {
-		return req, err
+		return req, size, err
 	}
 	g, err := t.gauge(t.ctx)
 	if err != nil {
-		return req, err
+		return req, size, err
 	}
 	full := b.Full()
 	if t.tight { // what could be done was done; wait until it must be tried again
 		full = b.Room()
 	}
-	if g.Tokens(req.Estimate()) <= full {
-		return req, nil
+	if g.Tokens(size) <= full {
+		return req, size, nil
 	}
-	fixed := req.EstimateFixed()
+	fixed := t.fixed()
 	_, shorter, err := t.compact(squeeze{
-		goal: g.Estimate(b.Goal()) - fixed, limit: g.Estimate(b.Room()) - fixed, gauge: g, fixed: fixed,
+		goal: g.Estimate(b.Goal()) - fixed, limit: g.Estimate(b.Room()) - fixed, source: g.Estimate(b.Room()) * 2, gauge: g, fixed: fixed,
 	})
 	if err != nil {
-		return req, err
+		return req, size, err
 	}
 	if shorter {
 		if req, err = t.request(); err != nil {
-			return req, err
+			return req, size, err
 		}
+		size = req.Estimate()
 	}
-	now := g.Tokens(req.Estimate())
+	now := g.Tokens(size)
 	t.tight = now > b.Full()
 	if now > b.Window && !t.model.Info().Offline { // what is no language model has no window that matters
-		return req, domain.Errorf(domain.ContextTooLong,
+		return req, size, domain.Errorf(domain.ContextTooLong,
 			"The conversation takes about %s tokens and the window of %s is %s; nothing more of it can be left out. Begin a new session, or choose a model with a larger window",
 			count(now), t.model.Info().Ref, count(b.Window))
 	}
-	return req, nil
+	return req, size, nil
 }
 
 // compactHarder makes the conversation shorter than a request that the model
 // found too long, whatever was thought to fit. Each try goes further.
-func (t *turn) compactHarder(req domain.ModelRequest, try int) (bool, error) {
+func (t *turn) compactHarder(size int64, try int) (bool, error) {
 	g, err := t.gauge(t.ctx)
 	if err != nil {
 		return false, err
 	}
-	size, fixed := req.Estimate(), req.EstimateFixed()
 	if b := t.budget(); b.Known() {
 		size = min(size, g.Estimate(b.Room()))
 	}
-	part := int64(2) << try // a half, then a quarter
-	_, shorter, err := t.compact(squeeze{goal: size/part - fixed, limit: size/part*3/2 - fixed, gauge: g, fixed: fixed})
+	part, fixed := size/(2<<try), t.fixed() // a half, then a quarter
+	_, shorter, err := t.compact(squeeze{goal: part - fixed, limit: part*3/2 - fixed, source: part * 2, gauge: g, fixed: fixed})
 	return shorter, err
 }
 

@@ -12,6 +12,7 @@ import (
 // afterwards, or at least; and how to count.
 type squeeze struct {
 	goal, limit int64
+	source      int64 // the most bytes a summary is made of: half of what would fit, for counts may be off
 	gauge       domain.Gauge
 	fixed       int64  // estimate of what stands before the messages
 	asked       bool   // a person asked for it
@@ -43,7 +44,7 @@ func (t *turn) compact(q squeeze) (domain.Compacted, bool, error) {
 		return rec, false, err
 	}
 	if len(s.Old) > 0 {
-		if err := t.summarise(&rec, s, q.words); err != nil {
+		if err := t.summarise(&rec, s, q); err != nil {
 			return rec, false, t.giveUp(rec, err)
 		}
 	}
@@ -108,9 +109,9 @@ func (t *turn) runCommand() (domain.Stop, error) {
 	if err != nil {
 		return 0, err
 	}
-	q := squeeze{goal: usualGoal, limit: usualGoal, gauge: g, fixed: t.fixed(), asked: true, words: t.words}
+	q := squeeze{goal: usualGoal, limit: usualGoal, source: usualSource, gauge: g, fixed: t.fixed(), asked: true, words: t.words}
 	if b := t.budget(); b.Known() {
-		q.goal, q.limit = g.Estimate(b.Goal()/2)-q.fixed, g.Estimate(b.Room())-q.fixed
+		q.goal, q.limit, q.source = g.Estimate(b.Goal()/2)-q.fixed, g.Estimate(b.Room())-q.fixed, g.Estimate(b.Room())*2
 	}
 	rec, done, err := t.compact(q)
 	if err != nil {
@@ -124,9 +125,12 @@ func (t *turn) runCommand() (domain.Stop, error) {
 	return domain.StopEndTurn, t.answer(text)
 }
 
-// usualGoal is what a person's compaction aims at when nobody knows the window,
-// in estimated tokens.
-const usualGoal = 8000
+// What a person's compaction aims at when nobody knows the window, in estimated
+// tokens, and what its summary is made of, in bytes.
+const (
+	usualGoal   = 8000
+	usualSource = 200_000
+)
 
 // answer says a text in the host's own words, as the last reply of the turn.
 func (t *turn) answer(text string) error {

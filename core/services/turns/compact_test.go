@@ -488,6 +488,48 @@ func TestCompact_WindowOfNoLanguageModel(t *testing.T) {
 	})
 }
 
+// A compaction that the store does not take ends for the client all the same,
+// and the next turn knows what is stored.
+func TestCompact_StoreFails(t *testing.T) {
+	bubble(t, nil, func(w *world) {
+		holds(w, 8000)
+		w.client.info.Compaction = true
+		w.model.play(sumsUp(says("SUMMARY"), replies(tokens(1500, "answer"))))
+		for range 3 {
+			w.begin("more").want(domain.StopEndTurn)
+		}
+		w.store.hook(func(_ context.Context, _ int, recs []domain.Record) (bool, error) {
+			if _, ok := recs[0].(domain.Compacted); ok {
+				return false, domain.Errorf(domain.StoreUnavailable, "no room")
+			}
+			return false, nil
+		})
+		r := w.begin("too much")
+		<-r.done
+		if !domain.HasCode(r.err, domain.StoreUnavailable) {
+			t.Errorf("the error is %v", r.err)
+		}
+		if got := compactions(w.client.log()); got != "in_progress() +SUMMARY failed(It broke off.)" {
+			t.Errorf("the client was told %q", got)
+		}
+		w.store.hook(nil)
+		w.begin("again").want(domain.StopEndTurn)
+		w.check()
+	})
+}
+
+// Pictures that a model cannot see take no room.
+func TestCompact_PicturesNobodySees(t *testing.T) {
+	bubble(t, nil, func(w *world) {
+		holds(w, 8000)
+		var blocks []domain.Block
+		for range 10 {
+			blocks = append(blocks, domain.Image{MIME: "image/png", Data: []byte("x")})
+		}
+		w.beginBlocks(blocks).want(domain.StopEndTurn)
+	})
+}
+
 func TestCompactCommand(t *testing.T) {
 	bubble(t, nil, func(w *world) {
 		holds(w, 200_000)

@@ -159,6 +159,16 @@ func (m *emitter) unfinished() []openCall {
 	return slices.Clone(m.open)
 }
 
+// unfinishedCompaction returns the compaction that was announced and has no
+// final status, "" when there is none.
+func (m *emitter) unfinishedCompaction() domain.CompactionID {
+	if m.sending.acquire(m.t.telling) != nil {
+		return ""
+	}
+	defer m.sending.release()
+	return m.compacting
+}
+
 // stop lets nothing new through. Unlike seal it does not wait for a Send that
 // is under way.
 func (m *emitter) stop() { m.sealed.Store(true) }

@@ -65,10 +65,16 @@ func (t *turn) storeEnd(stop domain.Stop, err error, text string) error {
 	return err
 }
 
-// tellEnd tells the client the ends of calls it waits for, also when the store
-// is what broke, and what follows from the turn's last records. It fails only
+// tellEnd tells the client the ends of what it waits for, a compaction and calls,
+// also when the store is what broke, and what follows from the turn's last records. It fails only
 // when nobody listens any more.
 func (t *turn) tellEnd(stop domain.Stop, text string, stored bool) {
+	if id := t.emit.unfinishedCompaction(); id != "" {
+		end := domain.CompactionChanged{ID: id, Status: domain.CompactionFailed, Error: "It broke off."}
+		if t.emit.send(t.telling, end) != nil {
+			return
+		}
+	}
 	for _, c := range t.emit.unfinished() {
 		end := callFailed(t.id, c.id, text)
 		if c.end != nil {

@@ -28,18 +28,18 @@ type reply struct {
 // nothing of a reply.
 func (t *turn) ask() (domain.AssistantSaid, error) {
 	for try := 0; ; try++ {
-		req, err := t.fit()
+		req, size, err := t.fit()
 		if err != nil {
 			return domain.AssistantSaid{}, err
 		}
-		said, err := t.step(req)
+		said, err := t.step(req, size)
 		if err == nil || !domain.HasCode(err, domain.ContextTooLong) || t.spoke || t.ctx.Err() != nil {
 			return said, err
 		}
 		if try == retriesTooLong {
 			return said, t.tooLong(err)
 		}
-		shorter, cerr := t.compactHarder(req, try)
+		shorter, cerr := t.compactHarder(size, try)
 		if cerr != nil {
 			return said, cerr
 		}
@@ -49,16 +49,17 @@ func (t *turn) ask() (domain.AssistantSaid, error) {
 	}
 }
 
-// step asks the model once and streams its reply to the client. A reply that
+// step asks the model once, with a request of that estimated size, and streams
+// its reply to the client. A reply that
 // did not end well is journalled as truncated, so that a load shows what the
 // user saw, and none of its calls runs.
-func (t *turn) step(req domain.ModelRequest) (domain.AssistantSaid, error) {
+func (t *turn) step(req domain.ModelRequest, size int64) (domain.AssistantSaid, error) {
 	if err := t.affordable(t.ctx); err != nil {
 		return domain.AssistantSaid{}, err
 	}
 	start, info := t.e.p.Clock(), t.model.Info()
 	r := &reply{t: t, info: info, said: domain.AssistantSaid{
-		Turn: t.id, Agent: t.view.Agent.Alias, Model: info.Ref, Window: info.ContextWindow, Estimate: req.Estimate(),
+		Turn: t.id, Agent: t.view.Agent.Alias, Model: info.Ref, Window: info.ContextWindow, Estimate: size,
 	}}
 	t.mu.Lock()
 	t.requests++

@@ -26,7 +26,7 @@ const maxSummaryTokens = 8192
 // summarise has the model write the summary of a compaction, showing the
 // client each piece. When the model cannot, the summary is a plain one. The
 // error says that the turn must not go on.
-func (t *turn) summarise(rec *domain.Compacted, s domain.Shrinkage, words string) error {
+func (t *turn) summarise(rec *domain.Compacted, s domain.Shrinkage, q squeeze) error {
 	if err := t.affordable(t.ctx); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (t *turn) summarise(rec *domain.Compacted, s domain.Shrinkage, words string
 	t.mu.Lock()
 	t.requests++
 	t.mu.Unlock()
-	err := t.isolate("model", func() error { return r.read(t.summaryRequest(s, words)) })
+	err := t.isolate("model", func() error { return r.read(t.summaryRequest(s, q)) })
 	t.mu.Lock()
 	t.usage, t.cost = t.usage.Plus(rec.Usage), t.cost.Plus(rec.Cost)
 	t.mu.Unlock()
@@ -56,22 +56,20 @@ func (t *turn) summarise(rec *domain.Compacted, s domain.Shrinkage, words string
 
 // summaryRequest is the request for a summary: no tools, and the conversation
 // as one text, so that nothing in it can be taken for a call to go on with.
-func (t *turn) summaryRequest(s domain.Shrinkage, words string) domain.ModelRequest {
+func (t *turn) summaryRequest(s domain.Shrinkage, q squeeze) domain.ModelRequest {
 	req := domain.ModelRequest{
 		Session: t.sid, Model: t.view.Agent.Model, System: summarySystem,
 		MaxOutputTokens: maxSummaryTokens, Thoughts: domain.ThoughtsLow,
 	}
-	limit := int64(0)
 	if b := t.budget(); b.Known() {
 		req.MaxOutputTokens = int(min(b.Reply, maxSummaryTokens))
-		limit = b.Room() * 2 // half of what is estimated to fit: counts may be off
 	}
 	ask := summaryAsk
-	if words != "" {
-		ask += "\nThe user asks you to keep in mind: " + words
+	if q.words != "" {
+		ask += "\nThe user asks you to keep in mind: " + q.words
 	}
 	req.Messages = []domain.ModelMessage{domain.UserInput{Blocks: []domain.Block{domain.Text{
-		Text: "TRANSCRIPT\n\n" + domain.Transcript(s.Earlier, s.Old, limit) + "\n\nEND OF THE TRANSCRIPT\n\n" + ask,
+		Text: "TRANSCRIPT\n\n" + domain.Transcript(s.Earlier, s.Old, q.source) + "\n\nEND OF THE TRANSCRIPT\n\n" + ask,
 	}}}}
 	return req
 }
