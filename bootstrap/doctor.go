@@ -110,7 +110,7 @@ func (a *App) diagnoseAgents(ctx context.Context) []Finding {
 			f.State, f.Detail = FindingFail, fmt.Sprintf("model %s: %v", agent.Model, err)
 		case model.Info().Offline:
 			f.State, f.Detail = FindingWarn, "the built-in offline model, which is no language model"
-			f.Mend = "set a provider's key, such as ANTHROPIC_API_KEY, or agents." + alias + ".model"
+			f.Mend = "run: berth login, or set a provider's key, such as ANTHROPIC_API_KEY, or agents." + alias + ".model"
 		default:
 			f.Detail = "model " + agent.Model.String()
 		}

@@ -101,7 +101,7 @@ func help(_ []string, tools toolbox) action {
 			b.WriteString(l.line)
 		}
 	}
-	b.WriteString("\nFor a real model set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, start Ollama, " +
+	b.WriteString("\nFor a real model run `berth login`, set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, start Ollama, " +
 		"or name a provider in the configuration.")
 	return action{say: b.String()}
 }
