@@ -42,8 +42,15 @@ type rig struct {
 }
 
 // newRig starts the program with a provider of the dialect that answers with
-// the replies. around may wrap the provider's handler.
+// the replies, and is asked again twice. around may wrap the provider's
+// handler.
 func newRig(t testing.TB, d llmtest.Dialect, replies []porttest.Reply, around ...func(http.Handler) http.Handler) *rig {
+	t.Helper()
+	return newRigOf(t, d, replies, 2, around...)
+}
+
+// newRigOf is newRig with another number of retries.
+func newRigOf(t testing.TB, d llmtest.Dialect, replies []porttest.Reply, retries int, around ...func(http.Handler) http.Handler) *rig {
 	t.Helper()
 	r := &rig{t: t, server: d.New().Replies(replies...), told: make(chan struct{}, 1)}
 	r.gone = r.server.Gone()
@@ -75,10 +82,10 @@ max_output_tokens = 1000
 type = %q
 base_url = %q
 api_key = %q
-max_retries = 2
+max_retries = %d
 [providers.p.models.%q]
 context_window = 100000
-`, d.Model, d.Type, wire.URL+d.Path, llmtest.Canary, d.Model))
+`, d.Model, d.Type, wire.URL+d.Path, llmtest.Canary, retries, d.Model))
 	cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{ConfigDir: config, DataDir: filepath.Join(dir, "data"), Home: dir})
 	if err != nil {
 		t.Fatal(err)
