@@ -5,6 +5,7 @@ package anthropictest
 
 import (
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/berth-dev/berth/adapters/llm/anthropic"
@@ -68,7 +69,7 @@ func authorized(req *http.Request) string {
 		return "an Authorization header beside x-api-key"
 	case key != llmtest.Canary && bearer != "Bearer "+llmtest.Canary:
 		return "x-api-key header is wrong"
-	case req.Header.Get("Anthropic-Version") != "2023-06-01":
+	case !slices.Contains([]string{"2023-06-01", "2026-10-21"}, req.Header.Get("Anthropic-Version")):
 		return "anthropic-version: header is required"
 	}
 	return ""
