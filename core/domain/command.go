@@ -25,12 +25,15 @@ func (p Prompt) Command() (name, words string, ok bool) {
 		return "", "", false
 	}
 	line, slash := strings.CutPrefix(strings.TrimSpace(text.Text), "/")
+	if !slash {
+		return "", "", false
+	}
 	name = line
 	if i := strings.IndexAny(line, " \t\r\n"); i >= 0 {
 		name, words = line[:i], line[i:]
 	}
 	for _, c := range Commands() {
-		if slash && c.Name == name {
+		if c.Name == name {
 			return name, strings.TrimSpace(words), true
 		}
 	}

@@ -132,7 +132,7 @@ func TestShrink(t *testing.T) {
 			goal := int64(j.rng.IntN(100))
 			s, ok := conv.Shrink(goal, goal*2, j.chance(2))
 			before := conv.Messages()
-			if again := fold(recs[:n]).Messages(); !cmp.Equal(before, again) {
+			if n%5 == 0 && !cmp.Equal(before, fold(recs[:n]).Messages()) {
 				t.Fatalf("seed %d, prefix %d: looking for it changed the conversation", seed, n)
 			}
 			if !ok {

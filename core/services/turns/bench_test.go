@@ -48,7 +48,7 @@ func chunks(n int) step {
 }
 
 func benchTurn(b *testing.B, n int) {
-	client, m := &null{}, &model{}
+	client, m := &null{}, &model{info: &domain.ModelInfo{ContextWindow: 1 << 24}}
 	m.play(chunks(n))
 	store := memory.New(time.Now)
 	id := 0
