@@ -61,6 +61,9 @@ func (t *turn) summaryRequest(s domain.Shrinkage, q squeeze) domain.ModelRequest
 		Session: t.sid, Model: t.view.Agent.Model, System: summarySystem,
 		MaxOutputTokens: maxSummaryTokens, Thoughts: domain.ThoughtsLow,
 	}
+	if own := t.view.Agent.Thoughts; own == domain.ThoughtsOff || own == domain.ThoughtsMinimal {
+		req.Thoughts = own
+	}
 	if b := t.budget(); b.Known() {
 		req.MaxOutputTokens = int(min(b.Reply, maxSummaryTokens))
 	}
