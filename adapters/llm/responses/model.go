@@ -35,9 +35,17 @@ const DefaultURL = "https://api.openai.com/v1"
 // is DefaultURL.
 func Opener() llm.Opener {
 	return llm.Opener{
-		Open:  func(p llm.Provider, info domain.ModelInfo) (ports.Model, error) { return New(p, info) },
-		Probe: probe,
+		Open:     func(p llm.Provider, info domain.ModelInfo) (ports.Model, error) { return New(p, info) },
+		Complete: complete,
+		Probe:    probe,
 	}
+}
+
+// complete says that no model hears: the items of the wire are made of texts,
+// images and files.
+func complete(info domain.ModelInfo) domain.ModelInfo {
+	info.Audio = false
+	return info
 }
 
 // Model is one model of one server. It is safe for concurrent use.
@@ -59,7 +67,7 @@ func New(p llm.Provider, info domain.ModelInfo) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Model{provider: p, info: info, url: address}, nil
+	return &Model{provider: p, info: complete(info), url: address}, nil
 }
 
 // endpoint puts a path behind the base URL.

@@ -112,12 +112,6 @@ type part struct {
 	Text   string `json:"text,omitempty"`
 	Image  string `json:"image_url,omitempty"`
 	Detail string `json:"detail,omitempty"`
-	Audio  *audio `json:"input_audio,omitempty"`
-}
-
-type audio struct {
-	Data   string `json:"data"`
-	Format string `json:"format"`
 }
 
 type functionCall struct {
@@ -240,19 +234,10 @@ func (m *Model) parts(blocks []domain.Block) []part {
 		text = nil
 	}
 	for _, b := range blocks {
-		switch b := b.(type) {
-		case domain.Image:
-			if m.info.Images {
-				flush()
-				out = append(out, part{Type: "input_image", Image: llm.DataURL(b.MIME, b.Data), Detail: "auto"})
-				continue
-			}
-		case domain.Audio:
-			if m.info.Audio {
-				flush()
-				out = append(out, part{Type: "input_audio", Audio: &audio{Data: llm.Base64(b.Data), Format: llm.AudioFormat(b.MIME)}})
-				continue
-			}
+		if image, ok := b.(domain.Image); ok && m.info.Images {
+			flush()
+			out = append(out, part{Type: "input_image", Image: llm.DataURL(image.MIME, image.Data), Detail: "auto"})
+			continue
 		}
 		text = append(text, b)
 	}
