@@ -54,7 +54,8 @@ func migrations() ([]migration, error) {
 }
 
 // migrate brings the schema to the last step. Each step is one transaction:
-// whoever is killed leaves the file at the old version or at the new one.
+// whoever is killed leaves the file at the old version or at the new one. A new
+// file gets all steps in one: each commit waits for the disk.
 // Several processes may do it at once; each step is applied by one of them.
 func migrate(ctx context.Context, conn *sqlx.Conn, path string, steps []migration, now time.Time) error {
 	for {
@@ -73,8 +74,8 @@ func userVersion(ctx context.Context, conn *sqlx.Conn) (version int, err error) 
 	return version, err
 }
 
-// apply takes the write lock, looks again, and does the next step if nobody
-// did it meanwhile.
+// apply takes the write lock, looks again, and does the next step, or all of a
+// new file, if nobody did it meanwhile.
 func apply(ctx context.Context, conn *sqlx.Conn, path string, steps []migration, now time.Time) (err error) {
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -88,9 +89,12 @@ func apply(ctx context.Context, conn *sqlx.Conn, path string, steps []migration,
 	if err != nil {
 		return err
 	}
-	if in.version < len(steps) {
-		if err := applyStep(ctx, conn, steps[in.version], now); err != nil {
+	for _, step := range steps[min(in.version, len(steps)):] {
+		if err := applyStep(ctx, conn, step, now); err != nil {
 			return err
+		}
+		if in.version > 0 {
+			break
 		}
 	}
 	_, err = conn.ExecContext(ctx, "COMMIT")
