@@ -51,6 +51,7 @@ type block struct {
 	ID        *string         `json:"id"`
 	Name      *string         `json:"name"`
 	Input     json.RawMessage `json:"input"`
+	Caller    json.RawMessage `json:"caller"`
 	For       *string         `json:"tool_use_id"`
 	Content   json.RawMessage `json:"content"`
 	Failed    *bool           `json:"is_error"`
@@ -255,16 +256,16 @@ func (b block) wrong(role string) string {
 		return "cache_control.type: " + b.Cache.Type
 	}
 	want := map[string]string{
-		"text": "text cache_control", "image": "source cache_control", "tool_use": "id name input cache_control",
+		"text": "text cache_control", "image": "source cache_control", "tool_use": "id name input caller cache_control",
 		"tool_result": "tool_use_id content is_error cache_control", "thinking": "thinking signature", "redacted_thinking": "data",
 	}[b.Type]
 	for name, there := range map[string]bool{
-		"text": b.Text != nil, "source": b.Source != nil, "id": b.ID != nil, "name": b.Name != nil, "input": b.Input != nil,
+		"text": b.Text != nil, "source": b.Source != nil, "id": b.ID != nil, "name": b.Name != nil, "input": b.Input != nil, "caller": b.Caller != nil,
 		"tool_use_id": b.For != nil, "content": b.Content != nil, "is_error": b.Failed != nil, "thinking": b.Thinking != nil,
 		"signature": b.Signature != nil, "data": b.Data != nil, "cache_control": b.Cache != nil,
 	} {
 		listed := slices.Contains(strings.Fields(want), name)
-		optional := slices.Contains([]string{"cache_control", "content", "is_error"}, name)
+		optional := slices.Contains([]string{"cache_control", "caller", "content", "is_error"}, name)
 		if there && !listed || !there && listed && !optional {
 			return b.Type + "." + name + ": extra or missing"
 		}

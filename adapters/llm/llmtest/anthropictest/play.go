@@ -169,7 +169,11 @@ func (p *player) call(c porttest.SendCall, end porttest.ReplyEnd) {
 	if c.ID != "" {
 		id = `"id":` + js(c.ID) + `,`
 	}
-	p.block("tool_use", `{"type":"tool_use",`+id+`"name":`+js(c.Name)+`,"input":{}}`)
+	caller := `,"caller":{"type":"direct"}`
+	if p.style.Loose {
+		caller = ""
+	}
+	p.block("tool_use", `{"type":"tool_use",`+id+`"name":`+js(c.Name)+`,"input":{}`+caller+`}`)
 	if !p.style.Loose {
 		p.delta(`{"type":"input_json_delta","partial_json":""}`)
 	}
@@ -216,13 +220,18 @@ func (p *player) close(reason string, u domain.Usage) {
 	}
 	usage := ""
 	if u != (domain.Usage{}) {
-		usage = fmt.Sprintf(`,"usage":{"output_tokens":%d,"output_tokens_details":{"thinking_tokens":%d}}`, u.Output, u.Thought)
+		usage = fmt.Sprintf(`,"usage":{"input_tokens":%d,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d,"output_tokens":%d,`+
+			`"output_tokens_details":{"thinking_tokens":%d}}`, u.Input-u.CachedRead-u.CachedWrite, u.CachedWrite, u.CachedRead, u.Output, u.Thought)
 		if p.style.Loose {
 			usage = fmt.Sprintf(`,"usage":{"input_tokens":%d,"cache_read_input_tokens":%d,"output_tokens":%d,"output_tokens_details":{"thinking_tokens":%d}}`,
 				u.Input-u.CachedRead, u.CachedRead, u.Output, u.Thought)
 		}
 	}
-	p.event("message_delta", `{"type":"message_delta","delta":{"stop_reason":`+js(reason)+`,"stop_sequence":null}`+usage+`}`)
+	details := "null"
+	if reason == "refusal" {
+		details = `{"type":"refusal","category":null,"explanation":null}`
+	}
+	p.event("message_delta", `{"type":"message_delta","delta":{"stop_reason":`+js(reason)+`,"stop_sequence":null,"stop_details":`+details+`}`+usage+`}`)
 	p.event("message_stop", `{"type":"message_stop"}`)
 }
 

@@ -225,8 +225,8 @@ func (p *player) close(reason string, u domain.Usage, usage bool) {
 			cost = fmt.Sprintf(`,"cost":%g,"is_byok":false,"cost_details":{"upstream_inference_cost":null}`, float64(u.Input+u.Output)/1e6)
 		}
 		p.event(fmt.Sprintf(`%s,"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,`+
-			`"prompt_tokens_details":{"cached_tokens":%d},"completion_tokens_details":{"reasoning_tokens":%d}%s}}`,
-			strings.Replace(p.head(), `,"usage":null`, "", 1), u.Input, u.Output, u.Input+u.Output, u.CachedRead, u.Thought, cost))
+			`"prompt_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},"completion_tokens_details":{"reasoning_tokens":%d}%s}}`,
+			strings.Replace(p.head(), `,"usage":null`, "", 1), u.Input, u.Output, u.Input+u.Output, u.CachedRead, u.CachedWrite, u.Thought, cost))
 	}
 	if !p.form.NoDone {
 		p.event("[DONE]")

@@ -161,7 +161,7 @@ func (p *player) call(c porttest.SendCall) {
 		p.delta("response.function_call_arguments.delta", "", piece)
 	}
 	if !p.form.Bare {
-		p.event("response.function_call_arguments.done", p.at()+`"arguments":`+js(c.Args))
+		p.event("response.function_call_arguments.done", p.at()+`"name":`+js(c.Name)+`,"arguments":`+js(c.Args))
 	}
 	item["status"], item["arguments"] = "completed", c.Args
 	p.finish(item)
@@ -224,8 +224,8 @@ func (p *player) response(status, reason string, u domain.Usage) string {
 		r["output"] = p.items
 	}
 	if u != (domain.Usage{}) {
-		r["usage"] = json.RawMessage(fmt.Sprintf(`{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d},"output_tokens":%d,`+
-			`"output_tokens_details":{"reasoning_tokens":%d},"total_tokens":%d}`, u.Input, u.CachedRead, u.Output, u.Thought, u.Input+u.Output))
+		r["usage"] = json.RawMessage(fmt.Sprintf(`{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},"output_tokens":%d,`+
+			`"output_tokens_details":{"reasoning_tokens":%d},"total_tokens":%d}`, u.Input, u.CachedRead, u.CachedWrite, u.Output, u.Thought, u.Input+u.Output))
 	}
 	return js(r)
 }
