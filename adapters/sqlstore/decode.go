@@ -114,18 +114,6 @@ func readAssistantSaid(r *reader) (v domain.AssistantSaid) {
 	return v
 }
 
-func readCost(r *reader) (m domain.MicroUSD) {
-	for key := range r.object {
-		switch key {
-		case "micro_usd":
-			m = domain.MicroUSD(r.number())
-		default:
-			r.skip()
-		}
-	}
-	return m
-}
-
 func readPart(r *reader) (v domain.MessagePart) {
 	for key := range r.object {
 		switch key {
@@ -245,48 +233,6 @@ func readClientEvent(r *reader) (v domain.ClientEvent) {
 			v.Payload = r.bytes()
 		case "for_model":
 			v.ForModel = r.flag()
-		default:
-			r.skip()
-		}
-	}
-	return v
-}
-
-func readCompacted(r *reader) (v domain.Compacted) {
-	for key := range r.object {
-		switch key {
-		case "turn":
-			v.Turn = domain.TurnID(r.text())
-		case "id":
-			v.ID = domain.CompactionID(r.text())
-		case "agent":
-			v.Agent = r.text()
-		case "provider":
-			v.Model.Provider = r.text()
-		case "model":
-			v.Model.Model = r.text()
-		case "trimmed":
-			v.Trimmed = domain.Seq(r.number())
-		case "through":
-			v.Through = domain.Seq(r.number())
-		case "largest":
-			v.Largest = r.number()
-		case "summary":
-			v.Summary = r.text()
-		case "plain":
-			v.Plain = ref(r, readFailure)
-		case "cancelled":
-			v.Cancelled = r.flag()
-		case "before":
-			v.Before = r.number()
-		case "after":
-			v.After = r.number()
-		case "window":
-			v.Window = r.number()
-		case "usage":
-			v.Usage = readUsage(r)
-		case "cost":
-			v.Cost = ref(r, readCost)
 		default:
 			r.skip()
 		}

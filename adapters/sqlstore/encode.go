@@ -152,9 +152,6 @@ func writeAssistantSaid(w *writer, r domain.AssistantSaid) {
 	w.number("estimate", r.Estimate)
 }
 
-// writeCost writes an amount of money as an object, which can be there and 0.
-func writeCost(w *writer, m domain.MicroUSD) { w.number("micro_usd", int64(m)) }
-
 func writePart(w *writer, p domain.MessagePart) {
 	text(w, "id", p.ID)
 	w.flag("thought", p.Thought)
@@ -231,25 +228,6 @@ func writePlanEntry(w *writer, e domain.PlanEntry) {
 	text(w, "content", e.Content)
 	text(w, "priority", e.Priority)
 	text(w, "status", e.Status)
-}
-
-func writeCompacted(w *writer, r domain.Compacted) {
-	text(w, "turn", r.Turn)
-	text(w, "id", r.ID)
-	text(w, "agent", r.Agent)
-	text(w, "provider", r.Model.Provider)
-	text(w, "model", r.Model.Model)
-	w.number("trimmed", int64(r.Trimmed))
-	w.number("through", int64(r.Through))
-	w.number("largest", r.Largest)
-	text(w, "summary", r.Summary)
-	optional(w, "plain", r.Plain, writeFailure)
-	w.flag("cancelled", r.Cancelled)
-	w.number("before", r.Before)
-	w.number("after", r.After)
-	w.number("window", r.Window)
-	writeUsage(w, r.Usage)
-	optional(w, "cost", r.Cost, writeCost)
 }
 
 func writeTurnFinished(w *writer, r domain.TurnFinished) {

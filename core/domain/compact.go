@@ -126,3 +126,25 @@ func (c *Conversation) recap() string {
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
+
+// dropTurn takes the open turn out of the messages, with what a compaction did
+// to its own part.
+func (c *Conversation) dropTurn() {
+	if c.before != nil {
+		c.shown = *c.before
+		return
+	}
+	c.messages = slices.Clip(c.messages[:c.openIndex()])
+}
+
+// openIndex returns where the messages of the open turn begin.
+func (c *Conversation) openIndex() int {
+	i := slices.IndexFunc(c.messages, func(m message) bool {
+		_, output := m.ModelMessage.(ToolOutput) // of a call that the turn before left
+		return !m.summary && !output && m.at >= c.openAt
+	})
+	if i < 0 {
+		return len(c.messages)
+	}
+	return i
+}

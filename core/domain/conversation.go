@@ -205,14 +205,6 @@ func (c *Conversation) answerRest() {
 	c.waiting = nil
 }
 
-// learn notes how a model counts.
-func (c *Conversation) learn(model ModelRef, guess, took int64) {
-	if c.gauges == nil {
-		c.gauges = make(map[ModelRef]Gauge)
-	}
-	c.gauges[model] = c.gauges[model].Learn(guess, took)
-}
-
 // remember adds a rule in place of an older one for the same thing.
 func (c *Conversation) remember(r Rule) {
 	c.rules = slices.DeleteFunc(c.rules, r.Same)
@@ -240,28 +232,6 @@ func (c *Conversation) finish(r TurnFinished) {
 		c.notes = append(c.notes, "[The previous turn was interrupted: the agent stopped before it ended.]")
 	}
 	c.open, c.command, c.before = "", false, nil
-}
-
-// dropTurn takes the open turn out of the messages, with what a compaction did
-// to its own part.
-func (c *Conversation) dropTurn() {
-	if c.before != nil {
-		c.shown = *c.before
-		return
-	}
-	c.messages = slices.Clip(c.messages[:c.openIndex()])
-}
-
-// openIndex returns where the messages of the open turn begin.
-func (c *Conversation) openIndex() int {
-	i := slices.IndexFunc(c.messages, func(m message) bool {
-		_, output := m.ModelMessage.(ToolOutput) // of a call that the turn before left
-		return !m.summary && !output && m.at >= c.openAt
-	})
-	if i < 0 {
-		return len(c.messages)
-	}
-	return i
 }
 
 // Messages returns the conversation for a model. Every call in it has an
@@ -307,17 +277,6 @@ func (c *Conversation) Rules() []Rule { return slices.Clone(c.rules) }
 
 // Seq returns the position of the newest record.
 func (c *Conversation) Seq() Seq { return c.seq }
-
-// Usage returns the tokens now in context, the model's window, and the sum
-// over all requests. Window is 0 when unknown.
-func (c *Conversation) Usage() (used, window int64, total Usage) { return c.used, c.window, c.total }
-
-// Cost returns what all requests cost, as far as it is known; nil when nothing
-// of it is.
-func (c *Conversation) Cost() *MicroUSD { return c.cost }
-
-// Gauge returns how a model counts, by its requests of this conversation.
-func (c *Conversation) Gauge(model ModelRef) Gauge { return c.gauges[model] }
 
 // State returns the updates that describe the session as of now, for the end
 // of a load: plan, usage and title, as far as there are any.

@@ -108,11 +108,7 @@ func (e *encoder) update(u domain.Update) {
 	case domain.CompactionChanged:
 		e.compaction(u)
 	case domain.CompactionText:
-		e.raw(`{"sessionUpdate":"compaction_summary_chunk","compactionId":`)
-		e.string(string(u.ID))
-		e.raw(`,"content":`)
-		e.block(domain.Text{Text: u.Text})
-		e.raw(`}`)
+		e.summary(u)
 	case domain.Notice:
 		e.notice(u)
 	case domain.TurnStarted, domain.TurnEnded:
@@ -338,24 +334,6 @@ func (e *encoder) commands(list []domain.Command) {
 		e.raw(`}`)
 	}
 	e.raw(`]}`)
-}
-
-// compaction appends where a compaction stands. A summary belongs to a success
-// alone, and an error to a failure.
-func (e *encoder) compaction(u domain.CompactionChanged) {
-	e.raw(`{"sessionUpdate":"compaction_update","compactionId":`)
-	e.string(string(u.ID))
-	e.raw(`,"status":`)
-	e.string(string(u.Status))
-	switch {
-	case u.Status == domain.CompactionDone && u.Summary != "":
-		e.raw(`,"summary":[`)
-		e.block(domain.Text{Text: u.Summary})
-		e.raw(`]`)
-	case u.Status == domain.CompactionFailed:
-		e.member("error", u.Error)
-	}
-	e.raw(`}`)
 }
 
 func (e *encoder) notice(n domain.Notice) {
