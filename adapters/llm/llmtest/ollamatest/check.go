@@ -186,7 +186,7 @@ func (f *fake) look(body []byte) []string {
 		}
 		if want, ok := f.thought(m); ok && m.Thinking != want {
 			say("the thought %q came back as %q", want, m.Thinking)
-		} else if !ok && m.Thinking != "" {
+		} else if !ok && m.Thinking != "" && !f.thinks(m.Thinking) {
 			say("the thought %q is not the model's own", m.Thinking)
 		}
 	}
@@ -205,4 +205,11 @@ func (f *fake) thought(m message) (string, bool) {
 	defer f.mu.Unlock()
 	s, ok := f.thoughts[strings.TrimSpace(string(m.Calls[0].Function.Args))]
 	return s, ok
+}
+
+// thinks reports whether a thought is one of the model's own.
+func (f *fake) thinks(thought string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.own[thought]
 }

@@ -42,7 +42,7 @@ func (v Variant) Dialect() llmtest.Dialect {
 		Name: "Ollama", Type: "ollama", Model: Model, Opener: ollama.Opener(),
 		Idle: llm.DefaultTimeout, NoThoughtCount: true, NoCacheCount: true,
 		New: func() *llmtest.Server {
-			f := &fake{v: v, thoughts: make(map[string]string)}
+			f := &fake{v: v, thoughts: make(map[string]string), own: make(map[string]bool)}
 			return &llmtest.Server{Check: check, Look: f.look, Play: f.play, Probe: f.probe}
 		},
 	}
@@ -56,6 +56,7 @@ type fake struct {
 	// thoughts are what it wants back, by the arguments of the first call they
 	// came with.
 	thoughts map[string]string
+	own      map[string]bool // all that it ever thought
 }
 
 // probe answers what is asked besides chat.

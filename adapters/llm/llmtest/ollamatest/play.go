@@ -56,7 +56,10 @@ func (f *fake) keep(r porttest.Reply) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.thoughts[args] = thought
+	f.own[thought] = true
+	if args != "" {
+		f.thoughts[args] = thought
+	}
 }
 
 // call writes the n-th call. Calls are never cut into pieces. What is no JSON can only
