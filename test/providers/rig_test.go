@@ -33,6 +33,7 @@ type rig struct {
 	server  *llmtest.Server
 	gone    <-chan time.Time // when each request to the provider ended
 	client  *acpclient.Client
+	dir     string // holds all directories of the program
 	project string
 	session string
 
@@ -59,40 +60,58 @@ func newRigOf(t testing.TB, d llmtest.Dialect, replies []porttest.Reply, retries
 		handler = wrap(handler)
 	}
 	wire := httptest.NewServer(handler)
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
+	t.Cleanup(wire.Close)
+	r.furnish()
+	t.Cleanup(r.start(fmt.Sprintf("[agents.default]\nmodel = \"p/%s\"\nmax_output_tokens = 1000\n", d.Model) + provider("p", d, wire.URL, retries)))
+	var err error
+	if r.session, err = r.client.NewSession(t.Context(), r.project, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.project = filepath.Join(dir, "project")
-	config := filepath.Join(dir, "config")
-	for _, made := range []string{r.project, config} {
-		if err := os.Mkdir(made, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(t, filepath.Join(r.project, "a.txt"), "the content of a\n")
-	write(t, filepath.Join(r.project, "b.txt"), "the content of b\n")
-	write(t, filepath.Join(config, "config.toml"), fmt.Sprintf(`
+	return r
+}
 
-
-[agents.default]
-model = "p/%s"
-max_output_tokens = 1000
-[providers.p]
+// provider is the configuration of one.
+func provider(name string, d llmtest.Dialect, host string, retries int) string {
+	return fmt.Sprintf(`[providers.%s]
 type = %q
 base_url = %q
 api_key = %q
 max_retries = %d
-[providers.p.models.%q]
+[providers.%s.models.%q]
 context_window = 100000
-`, d.Model, d.Type, wire.URL+d.Path, llmtest.Canary, retries, d.Model))
-	cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{ConfigDir: config, DataDir: filepath.Join(dir, "data"), Home: dir})
+`, name, d.Type, host+d.Path, llmtest.Canary, retries, name, d.Model)
+}
+
+// furnish makes the directories of the program, and a project with two files.
+func (r *rig) furnish() {
+	r.t.Helper()
+	dir, err := filepath.EvalSymlinks(r.t.TempDir())
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
+	}
+	r.dir, r.project = dir, filepath.Join(dir, "project")
+	for _, made := range []string{r.project, filepath.Join(dir, "config")} {
+		if err := os.Mkdir(made, 0o700); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	write(r.t, filepath.Join(r.project, "a.txt"), "the content of a\n")
+	write(r.t, filepath.Join(r.project, "b.txt"), "the content of b\n")
+}
+
+// start runs the program with a configuration, connects a client, and returns
+// what ends both.
+func (r *rig) start(settings string) (stop func()) {
+	r.t.Helper()
+	config := filepath.Join(r.dir, "config")
+	write(r.t, filepath.Join(config, "config.toml"), settings)
+	cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{ConfigDir: config, DataDir: filepath.Join(r.dir, "data"), Home: r.dir})
+	if err != nil {
+		r.t.Fatal(err)
 	}
 	app, err := bootstrap.New(cfg, bootstrap.WithLog(io.Discard))
 	if err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	agentIn, clientOut := io.Pipe()
 	clientIn, agentOut := io.Pipe()
@@ -101,25 +120,23 @@ context_window = 100000
 		served <- app.Serve(context.Background(), jsonrpc.NewStdio(agentIn, agentOut, 0))
 		_ = agentOut.Close()
 	}()
-	r.client = acpclient.Connect(jsonrpc.NewStdio(clientIn, clientOut, 0), acpclient.Info{Name: "table"}, acpclient.Handlers{Update: r.update})
-	t.Cleanup(func() {
+	client := acpclient.Connect(jsonrpc.NewStdio(clientIn, clientOut, 0), acpclient.Info{Name: "table"}, acpclient.Handlers{Update: r.update})
+	stop = func() {
 		_ = clientOut.Close()
 		select {
 		case <-served:
 		case <-time.After(patience):
-			t.Error("the program still serves")
+			r.t.Error("the program still serves")
 		}
-		_ = r.client.Close()
+		_ = client.Close()
 		_ = app.Stop(context.Background())
-		wire.Close()
-	})
-	if _, err := r.client.Initialize(t.Context()); err != nil {
-		t.Fatal(err)
 	}
-	if r.session, err = r.client.NewSession(t.Context(), r.project, nil); err != nil {
-		t.Fatal(err)
+	if _, err := client.Initialize(r.t.Context()); err != nil {
+		stop()
+		r.t.Fatal(err)
 	}
-	return r
+	r.client = client
+	return stop
 }
 
 func write(t testing.TB, path, text string) {
