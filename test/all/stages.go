@@ -138,6 +138,10 @@ func (r *runner) interopStage(ctx context.Context) ([]skip, error) {
 			skipped = append(skipped, skip{"turns through llama.cpp", firstLine(err.Error())})
 		}
 	}
+	// Of the providers' clients only those without much behind them.
+	if err := r.npmInstall(ctx, filepath.Join(dir, "vendors"), "--ignore-scripts", "--omit=optional"); err != nil {
+		skipped = append(skipped, skip{"the providers' own clients", firstLine(err.Error())})
+	}
 	bin, err := os.MkdirTemp("", "berth-interop-")
 	if err != nil {
 		return nil, err

@@ -3,7 +3,7 @@
 // provider would send.
 import assert from "node:assert/strict";
 import test from "node:test";
-import {readers} from "./lib/readers.mjs";
+import {packageOf, readers} from "./lib/readers.mjs";
 import {Fakes, missing, problems} from "./lib/vendors.mjs";
 
 /** What the clients call the ends of a reply. */
@@ -54,12 +54,14 @@ function named(e) {
 const quiet = ({said, ...rest}) => rest;
 
 for (const [name, read] of Object.entries(readers)) {
-  test(`the client of ${name} understands its fake`, {skip: missing()}, async (t) => {
+  test(`the client of ${name} understands its fake`, {skip: missing(packageOf(name)), concurrency: true}, async (t) => {
     const fakes = new Fakes(t);
     const end = ends[kin(name)];
+    const cases = [];
+    const check = (what, ...more) => cases.push(t.test(what, ...more));
 
     for (const [scene, pace] of [["turn", "in whole events"], ["cut", "one byte at a time"]]) {
-      await t.test(`a turn of two steps, ${pace}`, async () => {
+      check(`a turn of two steps, ${pace}`, async () => {
         const at = await fakes.start(name, scene);
         const first = await read(at);
         assert.deepEqual(quiet(first), {
@@ -77,13 +79,13 @@ for (const [name, read] of Object.entries(readers)) {
     }
 
     for (const [scene, text] of [["length", "As far as this"], ["refusal", "I can"]]) {
-      await t.test(`a reply that ends by ${scene}`, async () => {
+      check(`a reply that ends by ${scene}`, async () => {
         const at = await fakes.start(name, scene);
         assert.deepEqual(quiet(await read(at)), {text, thought: "", calls: [], usage: counted(name), finish: end[scene]});
       });
     }
 
-    await t.test("a limit of the rate is waited for as the fake says", {skip: kin(name) === "ollama" && "it never asks again"}, async () => {
+    check("a limit of the rate is waited for", {skip: kin(name) === "ollama" && "it never asks again"}, async () => {
       const at = await fakes.start(name, "limited");
       const start = performance.now();
       assert.equal((await read(at, undefined, 1)).text, "Later.");
@@ -91,7 +93,7 @@ for (const [name, read] of Object.entries(readers)) {
     });
 
     for (const [scene, want] of Object.entries(errors[name] ?? errors[kin(name)])) {
-      await t.test(`the error of ${scene}`, async () => {
+      check(`the error of ${scene}`, async () => {
         const at = await fakes.start(name, scene);
         const e = await read(at).then((seen) => assert.fail(`it was taken for ${JSON.stringify(seen)}`), (e) => e);
         if (e instanceof assert.AssertionError) throw e;
@@ -99,5 +101,6 @@ for (const [name, read] of Object.entries(readers)) {
         assert.match(e.message, /in these words/);
       });
     }
+    await Promise.all(cases);
   });
 }

@@ -253,6 +253,12 @@ async function bedrock(at, back, retries = 0) {
   return {...seen, said: blocks};
 }
 
+/** packages are where the clients come from, by the first part of a fake's name. */
+const packages = {anthropic: "@anthropic-ai/sdk", gemini: "@google/genai", ollama: "ollama", bedrock: "@aws-sdk/client-bedrock-runtime"};
+
+/** packageOf names the package that the reader of a fake needs. */
+export const packageOf = (name) => packages[name.split("-")[0]] ?? "openai";
+
 /** readers are the clients by the fake they read. */
 export const readers = {
   anthropic,

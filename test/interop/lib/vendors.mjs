@@ -13,12 +13,14 @@ const from = createRequire(new URL("../vendors/package.json", import.meta.url));
 /** vendors is where the clients are installed. */
 export const vendors = fileURLToPath(new URL("../vendors", import.meta.url));
 
-/** missing says why the clients cannot run here, undefined when they can. */
-export function missing() {
-  try {
-    from.resolve("openai");
-  } catch {
-    return "the providers' clients are not installed: npm ci --ignore-scripts in test/interop/vendors";
+/** missing says why what needs the clients cannot run here, undefined when it can. */
+export function missing(...names) {
+  for (const name of names) {
+    try {
+      from.resolve(name);
+    } catch {
+      return `${name} is not installed: npm ci --ignore-scripts in test/interop/vendors`;
+    }
   }
 }
 
