@@ -21,7 +21,8 @@ import (
 //	I4  a cancelled turn is a result, never an error
 //	I5  the turns of a session are answered in order
 //	I6  no update names a session the client was not told of
-//	I7  every announced call has a final status before the response, and one only
+//	I7  every announced call has a final status before the response, and one only;
+//	    every compaction likewise
 //	I8  nothing follows the response of a load
 //	I10 every frame is one JSON-RPC message in the protocol's own shape
 //
@@ -54,8 +55,9 @@ type session struct {
 	prompts []*request // open, in the order of the wire
 	cancel  time.Time  // of the newest cancel
 	calls   map[string]string
-	settled bool   // the last answer of a turn or a load is out and the client has sent nothing since
-	why     string // what settled it
+	shrinks map[string]string // compactions that were announced, and their status
+	settled bool              // the last answer of a turn or a load is out and the client has sent nothing since
+	why     string            // what settled it
 }
 
 func newMonitor(exact bool) *monitor {
@@ -102,7 +104,7 @@ func (m *monitor) frame(f transcript.Frame) {
 func (c *conversation) session(id string) *session {
 	s := c.sessions[id]
 	if s == nil {
-		s = &session{calls: map[string]string{}}
+		s = &session{calls: map[string]string{}, shrinks: map[string]string{}}
 		c.sessions[id] = s
 	}
 	return s
@@ -256,6 +258,11 @@ func (m *monitor) turnEnded(c *conversation, r *request, msg message, f transcri
 }
 
 func (m *monitor) openCalls(s *session, id, when string) {
+	for shrink, status := range s.shrinks {
+		if status == "in_progress" {
+			m.report("I7", "compaction %s of session %s is %q at %s", shrink, id, status, when)
+		}
+	}
 	for call, status := range s.calls {
 		if status != "completed" && status != "failed" {
 			m.report("I7", "call %s of session %s is %q at %s", call, id, status, when)
@@ -273,6 +280,7 @@ func (m *monitor) update(c *conversation, msg message, f transcript.Frame) {
 		Update    struct {
 			Kind   string `json:"sessionUpdate"`
 			Call   string `json:"toolCallId"`
+			Shrink string `json:"compactionId"`
 			Status string `json:"status"`
 		} `json:"update"`
 	}
@@ -293,7 +301,24 @@ func (m *monitor) update(c *conversation, msg message, f transcript.Frame) {
 			m.report(rule, "an update follows the response of a %s: %.200s", s.why, f.Data)
 		}
 	}
+	m.compaction(s, p.Update.Kind, p.Update.Shrink, p.Update.Status, c.open(p.SessionID, "session/load"))
 	m.call(s, p.Update.Kind, p.Update.Call, p.Update.Status, c.open(p.SessionID, "session/load"))
+}
+
+// compaction follows the life of one compaction. A load tells of it again.
+func (m *monitor) compaction(s *session, kind, id, status string, loading bool) {
+	was := s.shrinks[id]
+	switch {
+	case kind == "compaction_summary_chunk" && was != "in_progress":
+		m.report("I7", "a piece of the summary of compaction %s, which is %q", id, was)
+	case kind == "compaction_update" && was == "" && status != "in_progress" && !loading:
+		m.report("I7", "compaction %s begins as %q", id, status)
+	case kind == "compaction_update" && was != "" && was != "in_progress" && !loading:
+		m.report("I7", "compaction %s is told of after its final status", id)
+	}
+	if kind == "compaction_update" {
+		s.shrinks[id] = status
+	}
 }
 
 // call follows the life of one tool call. A load tells of it again.

@@ -48,7 +48,8 @@ const longestPause = 5 * time.Second
 // arrive connects a client and introduces it.
 func (w *walk) arrive() {
 	fs := w.rng.IntN(4) == 0
-	hello := fmt.Sprintf(`{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":%v,"writeTextFile":%v}}}`, fs, fs && w.rng.IntN(2) == 0)
+	hello := fmt.Sprintf(`{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":%v,"writeTextFile":%v},"session":{%s}}}`, fs, fs && w.rng.IntN(2) == 0,
+		pick(w.rng, ``, `"notices":{}`, `"compaction":{}`, `"notices":{},"compaction":{}`))
 	if w.rng.IntN(6) == 0 {
 		hello = `{}` // the other dialect
 	}

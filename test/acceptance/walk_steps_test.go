@@ -125,6 +125,9 @@ func (c *walker) prompt(session string) string {
 		blocks += `,{"type":"resource_link","uri":"file://` + c.w.world.work + `/a.txt","name":"a.txt"}`
 	case 2:
 		blocks += `,{"type":"resource","resource":{"uri":"file:///y","text":"inline"}}`
+	case 3:
+		text = "/compact " + text
+		blocks = `[{"type":"text","text":"` + text + `"}`
 	}
 	prompt := blocks + `]`
 	if c.rng.IntN(25) == 0 {

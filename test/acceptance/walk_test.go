@@ -107,9 +107,10 @@ func takeWalk(t *testing.T, seed uint64) {
 // randomConfig makes limits small enough to be met.
 func randomConfig(rng *rand.Rand) string {
 	return fmt.Sprintf("[acp]\nmax_sessions = %d\nsession_timeout_secs = %d\nbusy = %q\nqueue_limit = %d\n"+
-		"[profiles.default]\nlevel = %q\n[agents.default]\nmodel = \"script/test\"\nmax_turn_requests = %d\n",
+		"[profiles.default]\nlevel = %q\n[agents.default]\nmodel = \"script/test\"\nmax_turn_requests = %d\n%s",
 		2+rng.IntN(4), pick(rng, 1, 2, 10, 60, 3600, 3600), pick(rng, "auto", "queue", "reject"), 1+rng.IntN(3),
-		pick(rng, "supervised", "supervised", "supervised", "full", "read_only"), 2+rng.IntN(6))
+		pick(rng, "supervised", "supervised", "supervised", "full", "read_only"), 2+rng.IntN(6),
+		pick(rng, "", "", "[providers.script.models.test]\ncontext_window = 5000\n", "[providers.script.models.test]\ncontext_window = 9000\n"))
 }
 
 func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
