@@ -53,54 +53,56 @@ function named(e) {
 
 const quiet = ({said, ...rest}) => rest;
 
-for (const [name, read] of Object.entries(readers)) {
-  test(`the client of ${name} understands its fake`, {skip: missing(packageOf(name)), concurrency: true}, async (t) => {
-    const fakes = new Fakes(t);
-    const end = ends[kin(name)];
-    const cases = [];
-    const check = (what, ...more) => cases.push(t.test(what, ...more));
+/** understood is the test of one client over fakes of its own. */
+const understood = (name, read) => async (t) => {
+  const fakes = new Fakes(t);
+  const end = ends[kin(name)];
+  const cases = [];
+  const check = (what, ...more) => cases.push(t.test(what, ...more));
 
-    for (const [scene, pace] of [["turn", "in whole events"], ["cut", "one byte at a time"]]) {
-      check(`a turn of two steps, ${pace}`, async () => {
-        const at = await fakes.start(name, scene);
-        const first = await read(at);
-        assert.deepEqual(quiet(first), {
-          text: "Grüße, I read <both> & 🌉.", thought: "Which files? Both — 🌍.", usage: counted(name), finish: end.calls,
-          calls: [
-            {id: "call_1", name: "read_file", args: {path: "ä <1>.txt", deep: {list: [1, 2.5, null, true]}}},
-            {id: "call_2", name: "list_files", args: {}},
-          ],
-        });
-        const second = await read(at, first);
-        assert.deepEqual(quiet(second), {text: "Done.", thought: "", calls: [], usage: counted(name), finish: end.stop});
-        // What the client made of the reply is what the fake wants back.
-        assert.deepEqual(await problems(at), []);
+  for (const [scene, pace] of [["turn", "in whole events"], ["cut", "one byte at a time"]]) {
+    check(`a turn of two steps, ${pace}`, async () => {
+      const at = await fakes.start(name, scene);
+      const first = await read(at);
+      assert.deepEqual(quiet(first), {
+        text: "Grüße, I read <both> & 🌉.", thought: "Which files? Both — 🌍.", usage: counted(name), finish: end.calls,
+        calls: [
+          {id: "call_1", name: "read_file", args: {path: "ä <1>.txt", deep: {list: [1, 2.5, null, true]}}},
+          {id: "call_2", name: "list_files", args: {}},
+        ],
       });
-    }
-
-    for (const [scene, text] of [["length", "As far as this"], ["refusal", "I can"]]) {
-      check(`a reply that ends by ${scene}`, async () => {
-        const at = await fakes.start(name, scene);
-        assert.deepEqual(quiet(await read(at)), {text, thought: "", calls: [], usage: counted(name), finish: end[scene]});
-      });
-    }
-
-    check("a limit of the rate is waited for", {skip: kin(name) === "ollama" && "it never asks again"}, async () => {
-      const at = await fakes.start(name, "limited");
-      const start = performance.now();
-      assert.equal((await read(at, undefined, 1)).text, "Later.");
-      if (kin(name) !== "gemini") assert.ok(performance.now() - start > 900, "the client did not see Retry-After");
+      const second = await read(at, first);
+      assert.deepEqual(quiet(second), {text: "Done.", thought: "", calls: [], usage: counted(name), finish: end.stop});
+      // What the client made of the reply is what the fake wants back.
+      assert.deepEqual(await problems(at), []);
     });
+  }
 
-    for (const [scene, want] of Object.entries(errors[name] ?? errors[kin(name)])) {
-      check(`the error of ${scene}`, async () => {
-        const at = await fakes.start(name, scene);
-        const e = await read(at).then((seen) => assert.fail(`it was taken for ${JSON.stringify(seen)}`), (e) => e);
-        if (e instanceof assert.AssertionError) throw e;
-        assert.equal(named(e), want, e.stack);
-        assert.match(e.message, /in these words/);
-      });
-    }
-    await Promise.all(cases);
+  for (const [scene, text] of [["length", "As far as this"], ["refusal", "I can"]]) {
+    check(`a reply that ends by ${scene}`, async () => {
+      const at = await fakes.start(name, scene);
+      assert.deepEqual(quiet(await read(at)), {text, thought: "", calls: [], usage: counted(name), finish: end[scene]});
+    });
+  }
+
+  check("a limit of the rate is waited for", {skip: kin(name) === "ollama" && "it never asks again"}, async () => {
+    const at = await fakes.start(name, "limited");
+    const start = performance.now();
+    assert.equal((await read(at, undefined, 1)).text, "Later.");
+    if (kin(name) !== "gemini") assert.ok(performance.now() - start > 900, "the client did not see Retry-After");
   });
-}
+
+  for (const [scene, want] of Object.entries(errors[name] ?? errors[kin(name)])) {
+    check(`the error of ${scene}`, async () => {
+      const at = await fakes.start(name, scene);
+      const e = await read(at).then((seen) => assert.fail(`it was taken for ${JSON.stringify(seen)}`), (e) => e);
+      if (e instanceof assert.AssertionError) throw e;
+      assert.equal(named(e), want, e.stack);
+      assert.match(e.message, /in these words/);
+    });
+  }
+  await Promise.all(cases);
+};
+
+test("the providers' clients understand the fakes", {concurrency: true}, (t) => Promise.all(Object.entries(readers).map(([name, read]) =>
+  t.test(name, {skip: missing(packageOf(name)), concurrency: true}, understood(name, read)))));
