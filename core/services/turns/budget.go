@@ -50,13 +50,25 @@ func (t *turn) promptFits(instructions func()) error {
 	}
 	instructions()
 	fixed := g.Tokens(t.fixed())
-	if prompt+fixed <= b.Room() {
+	switch {
+	case prompt+fixed <= b.Room():
 		return nil
+	case fixed >= b.Room():
+		return t.cramped(fixed)
 	}
 	return domain.Errorf(domain.TooLarge,
 		"The prompt takes about %s tokens, which is too much for %s: its window is %s, of which %s are kept for the reply and about %s go to instructions and tools. "+
 			"Shorten the prompt, or name files for the agent to read", count(prompt), t.model.Info().Ref, count(b.Window), count(b.Reply), count(fixed)).
 		With("promptTokens", prompt).With("contextWindow", b.Window)
+}
+
+// cramped is the error of a window that instructions and tools alone fill:
+// neither a shorter prompt nor a new session helps.
+func (t *turn) cramped(fixed int64) error {
+	ref := t.model.Info().Ref
+	return domain.Errorf(domain.ContextTooLong,
+		"Instructions and tools alone take about %s tokens, and the window of %s is %s. Choose a model with a larger window, or correct the context_window that is set for this one",
+		count(fixed), ref, count(t.budget().Window))
 }
 
 // seen is a prompt without the pictures and sounds that the model cannot take:
@@ -111,6 +123,9 @@ func (t *turn) fit() (domain.ModelRequest, int64, error) {
 	now := g.Tokens(size)
 	t.tight = now > b.Full()
 	if now > b.Window && !t.model.Info().Offline { // what is no language model has no window that matters
+		if fixed := g.Tokens(fixed); fixed >= b.Window {
+			return req, size, t.cramped(fixed)
+		}
 		return req, size, domain.Errorf(domain.ContextTooLong,
 			"The conversation takes about %s tokens and the window of %s is %s; nothing more of it can be left out. Begin a new session, or choose a model with a larger window",
 			count(now), t.model.Info().Ref, count(b.Window))

@@ -467,15 +467,19 @@ func TestCompact_PromptThatCannotFit(t *testing.T) {
 
 // Instructions and tools that leave no room are said to, and nothing is asked.
 func TestCompact_WindowThatHoldsNothing(t *testing.T) {
-	bubble(t, nil, func(w *world) {
-		holds(w, 100)
-		r := w.begin("hi")
-		<-r.done
-		if !domain.HasCode(r.err, domain.ContextTooLong) && !domain.HasCode(r.err, domain.TooLarge) || len(w.model.seen()) != 0 {
-			t.Errorf("after %d requests: %v", len(w.model.seen()), r.err)
-		}
-		w.check()
-	})
+	for _, window := range []int64{1, 10} {
+		bubble(t, nil, func(w *world) {
+			holds(w, window)
+			for _, prompt := range []string{"hi", tokens(20, "more")} { // before and after an earlier failure, small and large
+				r := w.begin(prompt)
+				<-r.done
+				if !domain.HasCode(r.err, domain.ContextTooLong) || !strings.Contains(r.err.Error(), "Instructions and tools alone") || len(w.model.seen()) != 0 {
+					t.Errorf("a window of %d, after %d requests: %v", window, len(w.model.seen()), r.err)
+				}
+			}
+			w.check()
+		})
+	}
 }
 
 // A model that is none is asked whatever its window is said to be.

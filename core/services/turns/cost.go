@@ -66,7 +66,7 @@ func (t *turn) within(ctx context.Context, spent, limit domain.MicroUSD, who, se
 	case spent >= limit:
 		return domain.Errorf(domain.CostLimit, "%s has cost %s, and %s allows %s: raise it, %s", who, spent, setting, limit, instead).
 			With("setting", setting).With("spentMicroUSD", int64(spent)).With("limitMicroUSD", int64(limit))
-	case spent >= limit/10*8 && t.live.First(ctx, who+setting):
+	case spent > 0 && spent >= limit/10*8 && t.live.First(ctx, who+setting):
 		return t.emit.send(t.telling, domain.Notice{
 			Severity: "warning", Title: fmt.Sprintf("%s has cost %s of the %s allowed", who, spent, limit),
 			Detail: fmt.Sprintf("At %s the agent stops; %s sets it.", limit, setting),

@@ -208,3 +208,19 @@ func TestThoughts_AreTheAgents(t *testing.T) {
 		}
 	})
 }
+
+// Before anything was spent there is nothing to warn of, however small the
+// limit.
+func TestCost_NothingSpent(t *testing.T) {
+	bubble(t, nil, func(w *world) {
+		w.agents.agent.MaxCostPerSession = 1
+		w.model.play(charges(30))
+		w.begin("first").want(domain.StopEndTurn)
+		for _, u := range w.client.log() {
+			if n, ok := u.(domain.Notice); ok {
+				t.Errorf("it is warned of %q", n.Title)
+			}
+		}
+		w.check()
+	})
+}
