@@ -67,7 +67,11 @@ func configFinding(cfg *Config) Finding {
 		notes = unavailable(cfg)
 	}
 	if len(notes) > 0 {
-		f.State, f.Detail = FindingWarn, f.Detail+": "+strings.Join(notes, "; ")
+		told := strings.Join(notes, "; ")
+		if !strings.HasPrefix(told, file) { // most notes begin with their place
+			told = f.Detail + ": " + told
+		}
+		f.State, f.Detail = FindingWarn, told
 	}
 	return f
 }
@@ -108,11 +112,16 @@ func (a *App) diagnoseAgents(ctx context.Context) []Finding {
 			f.Detail = "disabled"
 		case err != nil:
 			f.State, f.Detail = FindingFail, fmt.Sprintf("model %s: %v", agent.Model, err)
-		case model.Info().Offline:
+		case model.Info().Offline && agent.Model.Provider == offlineModel.Provider:
 			f.State, f.Detail = FindingWarn, "the built-in offline model, which is no language model"
 			f.Mend = "run: berth login, or set a provider's key, such as ANTHROPIC_API_KEY, or agents." + alias + ".model"
 		default:
 			f.Detail = "model " + agent.Model.String()
+			if info := a.p.Models.Describe(agent.Model); !info.Offline {
+				if notes := disappoints(agent, info); len(notes) > 0 {
+					f.State, f.Mend = FindingWarn, strings.Join(notes, "; ")
+				}
+			}
 		}
 		found = append(found, f)
 	}

@@ -46,7 +46,7 @@ func (a *App) diagnoseProviders(ctx context.Context) []Finding {
 	for i, answer := range a.probeAll(ctx, names, probeLimit) {
 		u := byProvider[names[i]]
 		slices.Sort(u.models)
-		if f, ok := a.providerFinding(names[i], *u, answer); ok {
+		if f, ok := a.providerFinding(ctx, names[i], *u, answer); ok {
 			found = append(found, f)
 		}
 	}
@@ -60,8 +60,9 @@ type usedProvider struct {
 }
 
 // providerFinding puts an answer into words. It reports false for a key that
-// is missing where the agent's finding has said it.
-func (a *App) providerFinding(name string, u usedProvider, answer probeAnswer) (f Finding, ok bool) {
+// is missing where the agent's finding has said it: only the server itself says
+// so where the type may do without a key.
+func (a *App) providerFinding(ctx context.Context, name string, u usedProvider, answer probeAnswer) (f Finding, ok bool) {
 	p, _ := a.cfg.LookupProvider(name)
 	f = Finding{Name: "provider " + name, State: FindingFail}
 	if !u.serious {
@@ -75,7 +76,9 @@ func (a *App) providerFinding(name string, u usedProvider, answer probeAnswer) (
 		f.State, f.Detail = FindingOK, "it cannot be asked without cost"
 	case ProviderNoKey:
 		if u.serious {
-			return f, false
+			_, err := a.p.Models.Open(ctx, domain.ModelRef{Provider: name, Model: u.models[0]})
+			f.Detail, f.Mend = detail, cmp.Or(mend, keyHint(p))
+			return f, err == nil
 		}
 		f.Detail, f.Mend = "it is a fallback, has no API key and is passed over", keyHint(p)
 	case ProviderKeyRefused:

@@ -41,11 +41,34 @@ func TestDiagnose(t *testing.T) {
 			want: map[string]string{"config": "ok: config.toml", "store": "warn: in memory"},
 		},
 		{
+			name: "a warning names the file once",
+			prepare: func(t *testing.T, configDir, _ string) {
+				put(t, filepath.Join(configDir, "config.toml"), "[providers.openai]\napi_key = \"env:NOT_SET\"\n")
+			},
+			want: map[string]string{"config": "warn: config.toml:2:11: providers.openai.api_key: the environment variable NOT_SET is not set"},
+		},
+		{
 			name: "agents one by one",
 			prepare: func(t *testing.T, configDir, _ string) {
 				put(t, filepath.Join(configDir, "config.toml"), "[agents.a]\nmodel = \"openai/x\"\n[agents.b]\nenabled = false\nmodel = \"offline/offline\"\n")
 			},
 			want: map[string]string{"agent a": "fail: OPENAI_API_KEY", "agent b": "ok: disabled"},
+		},
+		{
+			name: "a script is not the offline model",
+			prepare: func(t *testing.T, configDir, _ string) {
+				put(t, filepath.Join(configDir, "a.script"), "text \"hi\"\n")
+				put(t, filepath.Join(configDir, "config.toml"), "[providers.story]\ntype = \"scripted\"\nscript = \"a.script\"\n[agents.default]\nmodel = \"story/main\"\n")
+			},
+			want: map[string]string{"agent default": "ok: model story/main"},
+		},
+		{
+			name: "settings that do nothing with the model",
+			prepare: func(t *testing.T, configDir, _ string) {
+				put(t, filepath.Join(configDir, "config.toml"), "[agents.a]\nmodel = \"ollama/x\"\nthought_level = \"high\"\n"+
+					"[agents.b]\nmodel = \"ollama/x\"\nthought_level = \"off\"\n[agents.c]\nmodel = \"ollama/x\"\nmax_cost_per_day = 1\n")
+			},
+			want: map[string]string{"agent a": "warn: model ollama/x", "agent b": "ok: model ollama/x", "agent c": "warn: model ollama/x"},
 		},
 	}
 	for _, c := range cases {
@@ -62,6 +85,9 @@ func TestDiagnose(t *testing.T) {
 				state, detail, _ := strings.Cut(want, ": ")
 				if f := got[name]; f.State != state || !strings.Contains(f.Detail, detail) {
 					t.Errorf("%s: %+v, want %s", name, f, want)
+				}
+				if n := strings.Count(got[name].Detail, "config.toml"); n > 1 {
+					t.Errorf("%s names the file %d times: %s", name, n, got[name].Detail)
 				}
 				if f := got[name]; f.State == FindingFail && f.Mend == "" && !strings.HasPrefix(name, "agent") {
 					t.Errorf("%s does not say how to mend it", name)

@@ -17,17 +17,41 @@ func warnOfLimits(agents ports.Agents, models ports.Models, obs ports.Observer) 
 			continue
 		}
 		info := models.Describe(a.Model)
-		if _, known := info.Cost(domain.Usage{}); known || info.Offline {
+		if info.Offline {
 			continue
 		}
-		for setting, limit := range map[string]domain.MicroUSD{
-			"max_cost_per_session": a.MaxCostPerSession, "max_cost_per_day": a.MaxCostPerDay,
-		} {
-			if limit > 0 {
-				obs.Observe(context.Background(), domain.Trouble{Where: fmt.Sprintf(
-					"agents.%s.%s cannot be kept: the prices of %s are not known; set input_price and output_price in providers.%s.models.%q",
-					a.Alias, setting, a.Model, a.Model.Provider, a.Model.Model)})
-			}
+		for _, note := range unkept(a, info) {
+			obs.Observe(context.Background(), domain.Trouble{Where: note})
 		}
 	}
+}
+
+// unkept says which limits of cost of an agent cannot be kept.
+func unkept(a domain.Agent, info domain.ModelInfo) []string {
+	if _, known := info.Cost(domain.Usage{}); known {
+		return nil
+	}
+	var notes []string
+	for _, l := range []struct {
+		setting string
+		limit   domain.MicroUSD
+	}{{"max_cost_per_session", a.MaxCostPerSession}, {"max_cost_per_day", a.MaxCostPerDay}} {
+		if l.limit > 0 {
+			notes = append(notes, fmt.Sprintf(
+				"agents.%s.%s cannot be kept: the prices of %s are not known; set input_price and output_price in providers.%s.models.%q",
+				a.Alias, l.setting, a.Model, a.Model.Provider, a.Model.Model))
+		}
+	}
+	return notes
+}
+
+// disappoints says which settings of an agent do nothing with its model.
+func disappoints(a domain.Agent, info domain.ModelInfo) []string {
+	notes := unkept(a, info)
+	if a.Thoughts != "" && a.Thoughts != domain.ThoughtsOff && !info.Thoughts {
+		notes = append(notes, fmt.Sprintf(
+			"agents.%s.thought_level does nothing: as far as known %s does not think; if it does, set thoughts = true in providers.%s.models.%q",
+			a.Alias, a.Model, a.Model.Provider, a.Model.Model))
+	}
+	return notes
 }

@@ -196,8 +196,11 @@ func TestDiagnoseProviders(t *testing.T) {
 		doc  string
 		want string // "state name: part of the detail | part of what to do", in order
 	}{
-		"works":            {compatible("lab", server.URL, listKey, "") + agent, "ok lab: answers and takes the key; it has coder"},
-		"a wrong key":      {compatible("lab", server.URL, "wrong-canary-key", "") + agent, "fail lab: refused its API key|check the key"},
+		"works":       {compatible("lab", server.URL, listKey, "") + agent, "ok lab: answers and takes the key; it has coder"},
+		"a wrong key": {compatible("lab", server.URL, "wrong-canary-key", "") + agent, "fail lab: refused its API key|check the key"},
+		"no key at a server that wants one": {
+			strings.Replace(compatible("lab", server.URL, listKey, ""), "api_key", "# api_key", 1) + agent, "fail lab: wants an API key|berth login lab",
+		},
 		"nobody there":     {compatible("lab", closed.URL, listKey, "") + agent, "fail lab: nothing listens at its address|providers.lab.base_url"},
 		"another path":     {compatible("lab", server.URL+"/api", listKey, "") + agent, "warn lab: 404|base_url"},
 		"no such model":    {compatible("lab", server.URL, listKey, "") + "[agents.default]\nmodel = \"lab/code\"\n", "warn lab: does not list code|berth models list lab"},
