@@ -213,7 +213,11 @@ func (p *player) end(r porttest.Reply, usage bool) {
 			p.event(p.head() + `,"error":` + p.brand.errorObject(r.Fault) + `,"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`)
 			return
 		}
-		p.event(`{"error":` + p.brand.errorObject(r.Fault) + `,"choices":[]}`)
+		more := ""
+		if p.form.Extra {
+			more = `,"choices":[]`
+		}
+		p.event(`{"error":` + p.brand.errorObject(r.Fault) + more + `}`)
 	}
 }
 
