@@ -39,7 +39,7 @@ func (x *Exchange) refuse(r Refusal) *Failure {
 			r.After = d
 		}
 		if r.After > 0 {
-			msg += "; it asks to wait " + r.After.Round(time.Second).String()
+			msg += "; it asks to wait " + span(r.After)
 		}
 	case domain.QuotaExhausted:
 		msg = said + " (the account is spent; waiting does not help)"
@@ -53,7 +53,10 @@ func (x *Exchange) refuse(r Refusal) *Failure {
 		case r.isFilter():
 			msg = said + " (a content filter refused the request" + because(r.Filters) + ")"
 		case r.Status == http.StatusNotFound:
-			msg += "; check the model's name and providers." + x.provider.Name + ".base_url"
+			msg = strings.TrimSuffix(msg, ".") + "; check the model's name and providers." + x.provider.Name + ".base_url"
+			if x.provider.lacksVersion() {
+				msg += ", which most servers of this type want with /v1 at its end"
+			}
 		}
 	default:
 		msg = said
@@ -69,6 +72,18 @@ func (x *Exchange) refuse(r Refusal) *Failure {
 		err.RetryAfter = r.After
 	}
 	return &Failure{Err: err, Retry: retry, AtOnce: r.After == 0, Status: r.Status, Param: r.Param, Words: r.Message}
+}
+
+// span is a time in words, without the units that are zero at its end.
+func span(d time.Duration) string {
+	s := d.Round(time.Second).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }
 
 // because lists what a filter found.

@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -84,6 +85,14 @@ func (p ProviderConfig) keyHint() string {
 		return p.KeyHint
 	}
 	return "set providers." + p.Name + ".api_key"
+}
+
+// lacksVersion reports whether the address has no path at all, though the wire
+// is one that nearly always lives below /v1.
+func (p ProviderConfig) lacksVersion() bool {
+	u, err := url.Parse(p.BaseURL)
+	return err == nil && u.Host != "" && strings.Trim(u.Path, "/") == "" &&
+		slices.Contains([]string{"openai-chat", "openai-responses", "anthropic", "openrouter"}, p.Type)
 }
 
 // ModelFacts is what is known about a model. Zero fields are unknown; in
@@ -371,7 +380,7 @@ func (p ProviderConfig) key() (string, error) {
 	case key == "":
 		return "", p.noKey("provider \"" + p.Name + "\" has no API key; " + p.keyHint())
 	case !printable(key):
-		return "", p.noKey("provider \"" + p.Name + "\": the API key holds characters that no key has; " + p.keyHint())
+		return "", p.noKey("provider \"" + p.Name + "\": the API key holds a space, a line break or another character that no key has; check the key: " + p.keyHint())
 	}
 	return key, nil
 }

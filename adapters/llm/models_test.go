@@ -97,7 +97,7 @@ func TestModels_Key(t *testing.T) {
 		"unreadable, coded": {func() (string, error) {
 			return "", domain.Errorf(domain.NotFound, "the file named by api_key is missing")
 		}, "", "its API key cannot be read: the file named by api_key is missing; set"},
-		"two lines": {func() (string, error) { return "canary\ncanary", nil }, "", "characters that no key has"},
+		"two lines": {func() (string, error) { return "canary\ncanary", nil }, "", "a line break or another character that no key has; check the key: set providers.p.api_key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ms, err := New(Config{Providers: []ProviderConfig{{Name: "p", Type: "silent", APIKey: c.key, KeyHint: c.hint}}},

@@ -125,6 +125,36 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestRefusals_Address: an address without a path is the likely reason for a
+// 404, where the wire lives below one.
+func TestRefusals_Address(t *testing.T) {
+	for address, told := range map[string]bool{
+		"openai-chat http://127.0.0.1:8000":    true,
+		"anthropic https://gateway.invalid/":   true,
+		"openai-chat http://127.0.0.1:8000/v1": false,
+		"ollama http://127.0.0.1:11434":        false,
+	} {
+		x := exchange("key-0123456789")
+		x.provider.Type, x.provider.BaseURL, _ = strings.Cut(address, " ")
+		f := x.refuse(parseRefusal(404, http.Header{}, []byte(`{"error":"There is nothing here."}`)))
+		if !strings.Contains(f.Err.Msg, "answered 404: There is nothing here; check") || strings.HasSuffix(f.Err.Msg, "want with /v1 at its end") != told {
+			t.Errorf("%s: %s", address, f.Err.Msg)
+		}
+	}
+}
+
+// TestSpan: waits as people write them.
+func TestSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		time.Second: "1s", 10 * time.Second: "10s", 60 * time.Second: "1m", 10 * time.Minute: "10m", time.Hour: "1h",
+		20 * time.Hour: "20h", time.Hour + time.Second: "1h0m1s", 90 * time.Minute: "1h30m", 0: "0s", 1700 * time.Millisecond: "2s",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+}
+
 // TestRefusals_Key: a key that was refused is told from one that is missing.
 func TestRefusals_Key(t *testing.T) {
 	for key, want := range map[string][2]string{

@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -347,4 +348,35 @@ func TestUnreachable(t *testing.T) {
 	defer plain.Close()
 	_, err := get(t, strings.Replace(plain.URL, "http", "https", 1), HTTPConfig{})
 	wantTrouble(t, err, "speaks plain HTTP at an address that begins with https|providers.p.base_url", "")
+	for said, want := range map[string]string{
+		"<p>no words of HTTP</p>":      "https|speaks plain HTTP at an address that begins with https",
+		"\x15\x03\x01\x00\x02\x02\x46": "http|wants https at an address that begins with http",
+	} {
+		scheme, want, _ := strings.Cut(want, "|")
+		_, err := get(t, scheme+"://"+rawServer(t, said), HTTPConfig{})
+		wantTrouble(t, err, want+"|providers.p.base_url", "")
+	}
+}
+
+// rawServer reads the beginning of a request, says the same to everybody, and
+// hangs up.
+func rawServer(t *testing.T, said string) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served sync.WaitGroup
+	t.Cleanup(func() { _ = l.Close(); served.Wait() })
+	served.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 64<<10))
+			_, _ = conn.Write([]byte(said))
+			_ = conn.Close()
+		}
+	})
+	return l.Addr().String()
 }

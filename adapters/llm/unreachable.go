@@ -54,13 +54,16 @@ func (x *Exchange) troubleOf(err error) trouble {
 	}
 	var dns *net.DNSError
 	var timeout net.Error
+	var record tls.RecordHeaderError
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return trouble{"cannot be reached: " + whose + " host name is unknown", t.mend, false}
 	case certificate(err) != "":
 		return trouble{"cannot be reached safely: " + whose + " certificate " + certificate(err), certificateMend(err, settings), false}
-	case strings.Contains(err.Error(), "gave HTTP response to HTTPS client"):
+	case strings.Contains(err.Error(), "gave HTTP response to HTTPS client"), errors.As(err, &record):
 		return trouble{"speaks plain HTTP at an address that begins with https", "check " + settings + ".base_url", false}
+	case strings.Contains(err.Error(), `malformed HTTP response "\x15\x03`): // an alert of TLS
+		return trouble{"wants https at an address that begins with http", "check " + settings + ".base_url", false}
 	case whose == "its" && errors.Is(err, syscall.ECONNREFUSED):
 		t.what = "cannot be reached: nothing listens at its address"
 	case whose == "its" && errors.As(err, &timeout) && timeout.Timeout():
