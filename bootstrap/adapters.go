@@ -179,12 +179,18 @@ func keyHint(p config.Provider) string {
 	}
 	kind, name, _ := strings.Cut(p.APIKey.Ref(), ":")
 	switch {
-	case kind == "env" && name != usual:
+	case p.APIKey.IsSet() && kind == "":
+		return "" // the adapter names the setting
+	case kind == "env" && name == usual:
+		return "set " + usual + " or " + setting + ", which go before a key that berth login stored"
+	case kind == "env":
 		return "set the environment variable " + name + " where berth is started; " + setting + " refers to it"
 	case kind == "file":
 		return "put the key into the file " + name + "; " + setting + " refers to it"
 	case kind == "keyring":
 		return "put the key into the keyring as " + name + "; " + setting + " refers to it"
+	case usual != "" && p.TakesKey() && !p.NeedsKey(): // not at the type's own address
+		return "run: berth login " + p.Name + " (or set " + setting + " = \"env:" + usual + "\": by itself that variable is not sent to this address)"
 	case usual != "" && p.TakesKey():
 		return "run: berth login " + p.Name + " (or set " + usual + " or " + setting + ")"
 	case usual != "":

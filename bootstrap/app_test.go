@@ -191,9 +191,11 @@ func TestKeyHint(t *testing.T) {
 	for _, tt := range []struct{ name, doc, provider, want string }{
 		{"a variable", head + "api_key = \"env:LOCAL_KEY\"\n", "local", "set the environment variable LOCAL_KEY where berth is started; providers.local.api_key refers to it"},
 		{"a file", head + "api_key = \"file:~/missing\"\n", "local", "put the key into the file ~/missing; providers.local.api_key refers to it"},
+		{"a file, and why", head + "api_key = \"file:~/missing\"\n", "local", "its API key cannot be read: secret file "},
 		{"a keyring", head + "api_key = \"keyring:mine\"\n", "local", "put the key into the keyring as mine; providers.local.api_key refers to it"},
 		{"a variable in place of the usual", "[providers.openai]\napi_key = \"env:WORK_KEY\"\n", "openai", "set the environment variable WORK_KEY"},
 		{"the usual variable", "[providers.openai]\napi_key = \"env:OPENAI_API_KEY\"\n", "openai", "set OPENAI_API_KEY or providers.openai.api_key"},
+		{"a gateway before the usual server", "[providers.anthropic]\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key = \"file:~/missing\"\n", "anthropic", "put the key into the file ~/missing"},
 		{"nothing", "[providers.openai]\n", "openai", "set OPENAI_API_KEY or providers.openai.api_key"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -206,6 +208,10 @@ func TestKeyHint(t *testing.T) {
 				t.Errorf("err = %v, want one with %q", err, tt.want)
 			}
 		})
+	}
+	gateway := load(t, "[providers.anthropic]\nbase_url = \"http://127.0.0.1:9/v1\"\n").Providers["anthropic"]
+	if hint := keyHint(gateway); !strings.Contains(hint, `providers.anthropic.api_key = "env:ANTHROPIC_API_KEY"`) {
+		t.Errorf("the hint does not say how the usual variable gets to another address: %s", hint)
 	}
 	written := load(t, head+"api_key = \"sk-canary\"\n").Providers["local"]
 	if hint := keyHint(written); strings.Contains(hint, "canary") {

@@ -246,12 +246,21 @@ func (l *loader) warn() {
 			say([]string{"acp", "default_agent"}, "the agent %q is not enabled", a)
 		}
 	}
+	if c.ACP.DefaultAgent == "" && len(c.Agents) > 1 {
+		say([]string{"agents"}, "there are several (%s) and none is the default: sessions that name none are refused; set acp.default_agent", strings.Join(sortedNames(c.Agents), ", "))
+	}
 	if _, err := c.ambient.stored.read(); err != nil {
 		c.Warnings = append(c.Warnings, err.Error())
 	}
 	for _, s := range c.settings {
 		secret, ok := s.value.(Secret)
-		if !ok || secret.Ref() == "" {
+		if !ok {
+			continue
+		}
+		if secret.Ref() == "" {
+			if v, _ := secret.Reveal(); strings.HasPrefix(v, "$") && isVariable(strings.Trim(v, "${}")) {
+				say(s.path, "is taken as it stands, for variables are not put in; write env:NAME to name one")
+			}
 			continue
 		}
 		if kind, _, _ := strings.Cut(secret.Ref(), ":"); kind == "file" || kind == "keyring" && l.opts.Keyring != nil {

@@ -470,3 +470,29 @@ func TestLoad_Flags(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestLoad_Warnings: what is allowed and will disappoint is said, with its
+// place and without a value.
+func TestLoad_Warnings(t *testing.T) {
+	const key = "[providers.openai]\napi_key = "
+	for name, c := range map[string]struct{ doc, want string }{
+		"a variable that is not set":     {key + `"env:NOT_SET"`, "config.toml:2:11: providers.openai.api_key: the environment variable NOT_SET is not set"},
+		"a variable as shells have it":   {key + `"$CANARY_KEY"`, "config.toml:2:11: providers.openai.api_key: is taken as it stands"},
+		"a variable in braces":           {key + `"${CANARY_KEY}"`, "write env:NAME"},
+		"a key with a dollar":            {key + `"$canary-1/2"`, ""},
+		"several agents, none is chosen": {"[agents.a]\n[agents.b]\n", "(a, b)"},
+		"several agents, one is chosen":  {"[acp]\ndefault_agent = \"b\"\n[agents.a]\n[agents.b]\n", ""},
+		"one agent":                      {"[agents.a]\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, err := Load(options(t, c.doc))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := strings.Join(cfg.Warnings, "\n")
+			if !strings.Contains(got, c.want) || (got == "") != (c.want == "") || strings.Contains(strings.ToLower(got), "canary") {
+				t.Errorf("warnings %q, want %q", got, c.want)
+			}
+		})
+	}
+}

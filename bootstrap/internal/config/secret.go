@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+
+	"github.com/berth-dev/berth/core/domain"
 )
 
 // mask is what a secret prints as.
@@ -117,28 +119,30 @@ func (b secretBox) read(v string) string {
 // inKeyring reports whether Reveal asks the keyring.
 func (s Secret) inKeyring() bool { return strings.HasPrefix(s.Ref(), keyringRef) }
 
+// readSecretFile reads a secret. Errors are coded, hold nothing of the file and
+// are fit to show.
 func readSecretFile(path string) (string, error) {
 	// Stat first: opening a pipe that nobody writes to would hang.
 	if info, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("secret file %s: %w", path, cause(err))
+		return "", domain.Errorf(domain.AuthRequired, "secret file %s: %w", path, cause(err))
 	} else if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("secret file %s is not a regular file", path)
+		return "", domain.Errorf(domain.AuthRequired, "secret file %s is not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("secret file %s: %w", path, cause(err))
+		return "", domain.Errorf(domain.AuthRequired, "secret file %s: %w", path, cause(err))
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxSecretFile+1))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("secret file %s: %w", path, cause(err))
+		return "", domain.Errorf(domain.AuthRequired, "secret file %s: %w", path, cause(err))
 	case len(data) > maxSecretFile:
-		return "", fmt.Errorf("secret file %s is longer than %d bytes", path, maxSecretFile)
+		return "", domain.Errorf(domain.AuthRequired, "secret file %s is longer than %d bytes", path, maxSecretFile)
 	}
 	v := trimLineEnd(string(data))
 	if v == "" {
-		return "", fmt.Errorf("secret file %s is empty", path)
+		return "", domain.Errorf(domain.AuthRequired, "secret file %s is empty", path)
 	}
 	return v, nil
 }
