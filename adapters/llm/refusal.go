@@ -132,7 +132,8 @@ func (r *Refusal) inner(raw json.RawMessage) {
 		Param    any `json:"param"`
 		Status   any `json:"status"`
 		Metadata struct {
-			Raw any `json:"raw"`
+			Raw  any `json:"raw"`
+			Kind any `json:"error_type"`
 		} `json:"metadata"`
 		Details json.RawMessage `json:"details"`
 		Inner   json.RawMessage `json:"innererror"`
@@ -147,7 +148,7 @@ func (r *Refusal) inner(raw json.RawMessage) {
 	}
 	r.details(e.Details)
 	r.Filters = filtered(e.Inner)
-	for _, v := range []any{e.Code, e.Status} {
+	for _, v := range []any{e.Code, e.Status, e.Metadata.Kind} {
 		if n, ok := v.(float64); ok {
 			if n >= 400 && n < 600 && r.Status == 0 {
 				r.Status = int(n)
@@ -237,7 +238,7 @@ func (r Refusal) classify() (code domain.Code, retry bool) {
 	case s == http.StatusUnauthorized, has(kind, "unrecognizedclient", "expiredtoken", "incompletesignature", "invalidsignature"):
 		return domain.AuthRequired, false
 	case s == http.StatusForbidden:
-		if has(kind+" "+words, "moderation", "flagged", "unsupported_country", "not supported in your", "country, region", "access to the model") {
+		if has(kind+" "+words, "moderation", "flagged", "content_policy", "unsupported_country", "not supported in your", "country, region", "access to the model") {
 			return domain.ProviderRejected, false
 		}
 		return domain.AuthRequired, false

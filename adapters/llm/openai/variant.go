@@ -111,8 +111,7 @@ func (v variant) headers() map[string]string {
 
 // reasoning is how OpenRouter is told how much to think.
 type reasoning struct {
-	Effort  string `json:"effort,omitempty"`
-	Enabled *bool  `json:"enabled,omitempty"`
+	Effort string `json:"effort"`
 }
 
 type askUsage struct {
@@ -133,11 +132,7 @@ func (m *Model) vary(b *body, req domain.ModelRequest, dropped option) {
 	switch m.variant {
 	case openRouter:
 		b.Usage = &askUsage{Include: true}
-		switch effort {
-		case "":
-		case "none":
-			b.Reasoning = &reasoning{Enabled: new(bool)}
-		default:
+		if effort != "" {
 			b.Reasoning = &reasoning{Effort: effort}
 		}
 		if strings.HasPrefix(m.info.Ref.Model, "anthropic/") {

@@ -70,7 +70,7 @@ func TestVariant_Fields(t *testing.T) {
 		{"official, refused", official, "", dropCacheKey | dropUsage, `max_tokens=1000`},
 		{"openrouter", openRouter, "", 0, `max_tokens=1000 usage={"include":true}`},
 		{"openrouter, thinking", openRouter, domain.ThoughtsXHigh, 0, `max_tokens=1000 reasoning={"effort":"xhigh"} usage={"include":true}`},
-		{"openrouter, not thinking", openRouter, domain.ThoughtsOff, 0, `max_tokens=1000 reasoning={"enabled":false} usage={"include":true}`},
+		{"openrouter, not thinking", openRouter, domain.ThoughtsOff, 0, `max_tokens=1000 reasoning={"effort":"none"} usage={"include":true}`},
 		{"azure", azure, domain.ThoughtsMinimal, 0, `stream_options={"include_usage":true} max_tokens=1000 reasoning_effort="minimal"`},
 	} {
 		req := porttest.SampleRequest()
@@ -265,7 +265,7 @@ func TestVariant_Effort(t *testing.T) {
 			return ""
 		}, nil, 3},
 		{"it must think", openRouter, domain.ThoughtsOff, func(b map[string]any) string {
-			if r, _ := b["reasoning"].(map[string]any); r["enabled"] == false {
+			if r, _ := b["reasoning"].(map[string]any); r["effort"] == "none" {
 				return "Reasoning is mandatory for this endpoint and cannot be disabled."
 			}
 			return ""

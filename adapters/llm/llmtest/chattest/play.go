@@ -95,7 +95,10 @@ func (p *player) event(data string) {
 }
 
 func (p *player) head() string {
-	s := fmt.Sprintf(`{"id":"chatcmpl-%d","object":"chat.completion.chunk","created":1700000000,"model":%q,"system_fingerprint":null`, p.nth, p.brand.model)
+	s := fmt.Sprintf(`{"id":"chatcmpl-%d","object":"chat.completion.chunk","created":1700000000,"model":%q`, p.nth, p.brand.model)
+	if !p.brand.router {
+		s += `,"system_fingerprint":null`
+	}
 	if p.form.Extra {
 		s += `,"provider":"x","prompt_filter_results":[{"a":{"b":[1,2.5e3,true,null]}}],"usage":null`
 	}
@@ -226,7 +229,8 @@ func (p *player) close(reason string, u domain.Usage, usage bool) {
 	if usage && u != (domain.Usage{}) {
 		cost := ""
 		if p.brand.router {
-			cost = fmt.Sprintf(`,"cost":%g,"is_byok":false,"cost_details":{"upstream_inference_cost":null}`, float64(u.Input+u.Output)/1e6)
+			cost = fmt.Sprintf(`,"cost":%g,"is_byok":false,"cost_details":{"upstream_inference_cost":null,`+
+				`"upstream_inference_prompt_cost":0,"upstream_inference_completions_cost":0}`, float64(u.Input+u.Output)/1e6)
 		}
 		p.event(fmt.Sprintf(`%s,"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,`+
 			`"prompt_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},"completion_tokens_details":{"reasoning_tokens":%d}%s}}`,
@@ -237,6 +241,17 @@ func (p *player) close(reason string, u domain.Usage, usage bool) {
 	}
 }
 
+// routerType is OpenRouter's own word for a refusal.
+func routerType(k porttest.RefusalKind) string {
+	kinds := map[porttest.RefusalKind]string{
+		porttest.KeyRefused: "authentication", porttest.Forbidden: "permission_denied", porttest.BadRequest: "invalid_request",
+		porttest.NoSuchModel: "not_found", porttest.TooManyTokens: "payload_too_large", porttest.LimitedRate: "rate_limit_exceeded",
+		porttest.ServerError: "server", porttest.BadGateway: "provider_unavailable", porttest.NotAvailable: "provider_unavailable",
+		porttest.GatewayTimeout: "timeout", porttest.Overloaded: "provider_overloaded",
+	}
+	return kinds[k]
+}
+
 // errorObject is a refusal in the words of the brand.
 func (b brand) errorObject(r porttest.Refusal) string {
 	if b.router {
@@ -244,9 +259,11 @@ func (b brand) errorObject(r porttest.Refusal) string {
 		case porttest.SpentQuota:
 			return js(map[string]any{"message": "Insufficient credits: " + r.Words, "code": 402})
 		case porttest.TooLong:
-			return js(map[string]any{"message": "This endpoint's maximum context length is 8192 tokens: " + r.Words, "code": 400})
+			return js(map[string]any{
+				"message": "Provider returned error: " + r.Words, "code": 400, "metadata": map[string]any{"error_type": "context_length_exceeded"},
+			})
 		}
-		return js(map[string]any{"message": r.Words, "code": r.Kind.Status(), "metadata": map[string]any{"provider_name": "x"}})
+		return js(map[string]any{"message": r.Words, "code": r.Kind.Status(), "metadata": map[string]any{"provider_name": "x", "error_type": routerType(r.Kind)}})
 	}
 	kinds := map[porttest.RefusalKind][2]string{
 		porttest.KeyRefused: {"invalid_request_error", "invalid_api_key"}, porttest.Forbidden: {"permission_error", ""},
