@@ -19,6 +19,7 @@ import (
 	"github.com/berth-dev/berth/adapters/acpclient"
 	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/bootstrap"
+	"github.com/berth-dev/berth/core/domain"
 )
 
 // Exit codes of "berth client -p" besides the common ones.
@@ -67,6 +68,11 @@ Exit codes of -p: 0 the turn ended, 1 failed, 2 usage, 3 a permission was denied
 			}
 			if cmd.Flags().Changed("prompt") && strings.TrimSpace(f.prompt) == "" {
 				return usage("-p wants a prompt")
+			}
+			if f.model != "" && len(args) == 0 {
+				if _, err := domain.ParseModelRef(f.model); err != nil {
+					return usage("--model: %v", err)
+				}
 			}
 			return runClient(cmd, c, f, args)
 		},
@@ -194,12 +200,16 @@ func (r *client) explain(err error) error {
 	if err == nil {
 		return nil
 	}
+	ended := errors.Is(err, domain.Disconnected) // which may be known a little before the connection has ended
 	select {
 	case <-r.proc.Done():
-		return errors.New("the agent ended before it answered; if it said why, that is above")
+		ended = true
 	default:
-		return err
 	}
+	if ended {
+		return errors.New("the agent ended before it answered; if it said why, that is above")
+	}
+	return err
 }
 
 // once runs the one prompt of -p and maps its end to an exit code.
@@ -224,14 +234,23 @@ func (r *client) once(ctx context.Context, id string) error {
 	return nil
 }
 
-// costLimit reports whether an error says that the agent may not cost more.
-func costLimit(err error) bool {
-	var answer *jsonrpc.RemoteError
-	var data struct {
-		Reason string `json:"reason"`
-	}
-	return errors.As(err, &answer) && json.Unmarshal(answer.Data, &data) == nil && data.Reason == "COST_LIMIT_REACHED"
+// errorData is what Berth's errors say beside their words; of another agent's
+// error it is zero.
+type errorData struct {
+	Reason string `json:"reason"`
+	Key    string `json:"key"` // missing, refused; "" when it is not about a key
 }
+
+func dataOf(err error) (d errorData) {
+	var answer *jsonrpc.RemoteError
+	if !errors.As(err, &answer) || json.Unmarshal(answer.Data, &d) != nil {
+		return errorData{}
+	}
+	return d
+}
+
+// costLimit reports whether an error says that the agent may not cost more.
+func costLimit(err error) bool { return dataOf(err).Reason == "COST_LIMIT_REACHED" }
 
 // turn runs one prompt; when ctx ends it cancels the turn and waits for its
 // answer.

@@ -41,6 +41,8 @@ func (r *client) way(methods []acpclient.AuthMethod, asked error) (string, error
 			return "", fmt.Errorf("%w\n--auth %s is none of the ways to sign in:\n%s", asked, r.flags.auth, list)
 		}
 		return r.flags.auth, nil
+	case len(own) == 1 && dataOf(asked).Key != "": // it has said what to do, and its only way is to try again
+		return "", asked
 	case !r.tty:
 		return "", fmt.Errorf("%w\nChoose a way to sign in with --auth ID:\n%s", asked, list)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -60,6 +61,50 @@ func TestClient_SignsIn(t *testing.T) {
 	}
 }
 
+// hello runs one prompt without a terminal.
+func hello(t *testing.T, args ...string) (code int, errOut string) {
+	t.Helper()
+	none, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer none.Close()
+	var said bytes.Buffer
+	code = runWith(t, none, &bytes.Buffer{}, &said, append([]string{"client", "-p", "hello", "--cwd", t.TempDir()}, args...)...)
+	return code, said.String()
+}
+
+// TestClient_KeyIsMissing: an agent that says which key it lacks has one way to
+// sign in, and that is to try again: it is not proposed.
+func TestClient_KeyIsMissing(t *testing.T) {
+	t.Setenv("FAKE_AGENT", "local false")
+	t.Setenv("FAKE_METHODS", `[{"id":"local","name":"Use the key that is set"}]`)
+	t.Setenv("FAKE_DATA", `{"reason":"AUTH_REQUIRED","key":"missing"}`)
+	code, errOut := hello(t, "--", os.Args[0], "-test.run=^TestClient_SignsIn$")
+	if code != 1 || !strings.Contains(errOut, "please sign in") || strings.Contains(errOut, "--auth") {
+		t.Errorf("code %d: %s", code, errOut)
+	}
+}
+
+// TestClient_NoAgent: what the client says where no agent answers.
+func TestClient_NoAgent(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"a model without a provider": {[]string{"--model", "large"}, 2, `--model: model "large" is not of the form "provider/model"`},
+		"an agent that ends at once": {[]string{"--", os.Args[0], "-test.list=^$"}, 1, "the agent ended before it answered"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, errOut := hello(t, c.args...)
+			if code != c.code || !strings.Contains(errOut, c.want) {
+				t.Errorf("code %d: %s", code, errOut)
+			}
+		})
+	}
+}
+
 // fakeAgent answers on standard output until its input ends. kind is the way
 // after which sessions open, "none" for at once, and whether it is refused.
 func fakeAgent(kind string) {
@@ -84,7 +129,7 @@ func fakeAgent(kind string) {
 		case m.Method == "authenticate":
 			open = open || m.Params.MethodID == works
 		case !open:
-			answer = `"error":{"code":-32000,"message":"please sign in"}`
+			answer = `"error":{"code":-32000,"message":"please sign in","data":` + cmp.Or(os.Getenv("FAKE_DATA"), "{}") + `}`
 		case m.Method == "session/new":
 			answer = `"result":{"sessionId":"s1"}`
 		case m.Method == "session/prompt":

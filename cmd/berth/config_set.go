@@ -70,7 +70,11 @@ func pairs(cmd *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return wants(2, 2)(cmd, args)
 	case len(args)%2 != 0:
-		return usage("there is no value for %s; the command is: %s", args[len(args)-1], cmd.UseLine())
+		path, _, sign := strings.Cut(args[len(args)-1], "=") // what follows may be a secret
+		if sign {
+			path += ": it stands behind a space, not behind ="
+		}
+		return usage("there is no value for %s; the command is: %s", path, cmd.UseLine())
 	}
 	return nil
 }
@@ -119,8 +123,12 @@ func (l *lineInput) read(path string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = term.Restore(fd, before) }()
-	return term.NewTerminal(struct {
+	text, err := term.NewTerminal(struct {
 		io.Reader
 		io.Writer
 	}{l.tty, l.ask}, "").ReadPassword(path + ": ")
+	if err != nil {
+		fmt.Fprint(l.ask, "\r\n") // what is said next begins a line
+	}
+	return text, err
 }

@@ -53,6 +53,7 @@ func TestConfigSet(t *testing.T) {
 			out: []string{": providers.local.type is set\n", ": providers.local.base_url is set\n"}},
 		{name: "half of a provider", args: strings.Fields(provider)[2:], code: 1, err: []string{"providers.local.type: is missing", "set by one command"}},
 		{name: "a value is missing", args: strings.Fields(provider)[:3], code: 2, err: []string{"there is no value for providers.local.base_url", "config set PATH VALUE [PATH VALUE]..."}},
+		{name: "a value behind =", args: []string{"providers.openai.api_key=sk-canary"}, code: 2, err: []string{"there is no value for providers.openai.api_key: it stands behind a space"}},
 		{name: "nothing", code: 2, err: []string{"wrong number of arguments"}},
 		{name: "a secret from standard input", input: "sk-canary\nmore\n", args: []string{"providers.openai.api_key", "-"}, file: "[providers.openai]\napi_key = \"sk-canary\"\n", out: []string{"api_key is set"}},
 		{name: "a last line without an end", input: "sk-canary", args: []string{"providers.openai.api_key", "-"}, file: "[providers.openai]\napi_key = \"sk-canary\"\n", out: []string{"api_key is set"}},

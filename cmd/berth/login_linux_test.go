@@ -58,7 +58,7 @@ func TestLogin_AtATerminal(t *testing.T) {
 		{"named on the command line", []string{"gated"}, [][2]string{{key, " sk-canary \r"}}, 0, "sk-canary", nil},
 		{"another key after a refused one", []string{"gated"}, [][2]string{{key, "sk-canary-wrong\r"}, {key, "sk-canary\r"}}, 0, "sk-canary", []string{"refused its API key", "Try again"}},
 		{"three refused ones", []string{"gated"}, [][2]string{{key, "sk-canary1\r"}, {key, "sk-canary2\r"}, {key, "sk-canary3\r"}}, 1, "", []string{"nothing was changed"}},
-		{"interrupted", []string{"gated"}, [][2]string{{key, "sk-canary\x03"}}, 1, "", []string{"nothing was changed"}},
+		{"interrupted", []string{"gated"}, [][2]string{{key, "sk-canary\x03"}}, 1, "", []string{"\nberth: no key came; nothing was changed"}},
 		{"ended at the choice", nil, [][2]string{{which, "\x04"}}, 1, "", []string{"nothing was changed"}},
 		{"nothing typed", []string{"gated"}, [][2]string{{key, "\r"}}, 1, "", []string{"no key came"}},
 	} {

@@ -28,7 +28,7 @@ type view struct {
 
 func newView(out io.Writer) *view {
 	v := &view{out: out, title: map[string]string{}, live: map[string][]string{}, known: map[string][]string{}}
-	if f, ok := out.(*os.File); ok && os.Getenv("NO_COLOR") == "" {
+	if f, ok := out.(*os.File); ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
 		v.color = term.IsTerminal(int(f.Fd()))
 	}
 	return v
