@@ -27,6 +27,9 @@ type fake struct {
 	name string
 	llmtest.Dialect
 	key string // "" is llmtest.Canary
+	// host is what the adapter takes the fake's address for, where it asks its
+	// provider otherwise than others that speak the wire; "" for none.
+	host string
 }
 
 // fakes are all dialects, and models within one that are asked differently.
@@ -34,8 +37,11 @@ func fakes() []fake {
 	signed := bedrocktest.Form{Signed: true}
 	return []fake{
 		{name: "anthropic", Dialect: anthropictest.Dialect()},
+		{name: "anthropic-itself", Dialect: anthropictest.Dialect(), host: "api.anthropic.com"},
+		{name: "anthropic-itself-budget", Dialect: anthropictest.Style{Name: "claude-sonnet-4-5"}.Dialect(), host: "api.anthropic.com"},
 		{name: "anthropic-budget", Dialect: anthropictest.Style{Name: "claude-sonnet-4-5", Redacted: true, Pings: true}.Dialect()},
 		{name: "chat", Dialect: chattest.Dialect()},
+		{name: "chat-itself", Dialect: chattest.Dialect(), host: "api.openai.com"},
 		{name: "responses", Dialect: responsestest.Dialect()},
 		{name: "gemini", Dialect: geminitest.Dialect()},
 		{name: "gemini-budget", Dialect: geminitest.Shape{Model: "gemini-2.5-flash", Counting: true}.Dialect()},

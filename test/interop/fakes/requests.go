@@ -59,13 +59,17 @@ func (f fake) ask(ctx context.Context, c askCase) (all []sent, err error) {
 	wire := &http.Server{Handler: recorder, ReadHeaderTimeout: time.Minute}
 	var running sync.WaitGroup
 	running.Go(func() { _ = wire.Serve(l) })
-	client := llm.NewClient(llm.HTTPConfig{})
+	client := llm.NewClient(llm.HTTPConfig{Transport: detour(l.Addr().String())})
 	defer func() {
 		client.Close()
 		_ = wire.Close()
 		running.Wait()
 	}()
-	cfg := f.Provider("fake", "http://"+l.Addr().String())
+	base := "http://" + l.Addr().String()
+	if f.host != "" {
+		base = "https://" + f.host
+	}
+	cfg := f.Provider("fake", base)
 	cfg.APIKey = func() (string, error) { return f.secret(), nil }
 	model, err := f.Opener.Open(llm.Provider{ProviderConfig: cfg, Client: client}, f.Info())
 	if err != nil {
@@ -82,6 +86,17 @@ func (f fake) ask(ctx context.Context, c askCase) (all []sent, err error) {
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// detour is a network on which every host is the one at its address, and
+// nothing is encrypted.
+type detour string
+
+func (d detour) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Host = r.URL.Host
+	r.URL.Scheme, r.URL.Host = "http", string(d)
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // recorder notes requests on their way.
