@@ -71,7 +71,7 @@ func (p *Provider) Start(ctx context.Context, call Call) (*Exchange, error) {
 	}
 	client, err := p.Client.client()
 	if err != nil {
-		return nil, final(domain.Errorf(domain.InvalidArgument, "providers.%s.ca_file %w", p.Name, err))
+		return nil, final(domain.Errorf(domain.InvalidArgument, "providers.%s.ca_file %w; put the authority's certificate there, in PEM form", p.Name, err))
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	x := &Exchange{provider: p, ctx: ctx, cancel: cancel, keyless: key == "" && !p.authorized()}

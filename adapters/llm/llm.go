@@ -236,7 +236,7 @@ func (m *Models) known() string {
 	if len(m.names) == 0 {
 		return "no provider is"
 	}
-	return "configured providers: " + strings.Join(m.names, ", ")
+	return "there are: " + strings.Join(m.names, ", ")
 }
 
 // Describe returns what catalogue, configuration and the provider's type know

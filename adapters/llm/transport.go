@@ -115,7 +115,7 @@ func authorities(file string) (*x509.CertPool, error) {
 		roots = x509.NewCertPool() // a system without any, such as a bare container
 	}
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("names %s, which holds no certificate in PEM form", file)
+		return nil, fmt.Errorf("names %s, which holds no certificate", file)
 	}
 	return roots, nil
 }

@@ -151,7 +151,7 @@ func TestCertificates(t *testing.T) {
 			"it has expired or is not valid yet|check the clock"},
 		"not for servers": {ours.server(t, answers(), func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }), ours.file,
 			"its certificate is not valid;"},
-		"no such file": {good, filepath.Join(t.TempDir(), "none.pem"), "providers.p.ca_file cannot be read|none.pem"},
+		"no such file": {good, filepath.Join(t.TempDir(), "none.pem"), "providers.p.ca_file cannot be read|none.pem|in PEM form"},
 		"no PEM":       {good, "transport_test.go", "providers.p.ca_file names transport_test.go, which holds no certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
