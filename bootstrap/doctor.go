@@ -115,6 +115,9 @@ func (a *App) diagnoseAgents(ctx context.Context) []Finding {
 		case model.Info().Offline && agent.Model.Provider == offlineModel.Provider:
 			f.State, f.Detail = FindingWarn, "the built-in offline model, which is no language model"
 			f.Mend = "run: berth login, or set a provider's key, such as ANTHROPIC_API_KEY, or agents." + alias + ".model"
+			if names := a.servers(); len(names) > 0 { // its default model need not be there, so none is chosen
+				f.Mend = "set agents." + alias + ".model to a model of " + strings.Join(names, " or ") + ": berth models list; or run: berth login"
+			}
 		default:
 			f.Detail = "model " + agent.Model.String()
 			if info := a.p.Models.Describe(agent.Model); !info.Offline {
@@ -126,6 +129,11 @@ func (a *App) diagnoseAgents(ctx context.Context) []Finding {
 		found = append(found, f)
 	}
 	return found
+}
+
+// servers are the configured providers that are reached by an address.
+func (a *App) servers() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(a.cfg.Providers)), func(name string) bool { return !a.cfg.Providers[name].TakesKey() })
 }
 
 // diagnoseSandbox tries the sandbox of each profile that an agent uses.

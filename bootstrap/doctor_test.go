@@ -55,6 +55,13 @@ func TestDiagnose(t *testing.T) {
 			want: map[string]string{"agent a": "fail: OPENAI_API_KEY", "agent b": "ok: disabled"},
 		},
 		{
+			name: "a provider whose model nobody chose",
+			prepare: func(t *testing.T, configDir, _ string) {
+				put(t, filepath.Join(configDir, "config.toml"), "[providers.anthropic]\nbase_url = \"http://127.0.0.1:9/v1\"\n")
+			},
+			want: map[string]string{"agent default": "warn: offline model|set agents.default.model to a model of anthropic"},
+		},
+		{
 			name: "a script is not the offline model",
 			prepare: func(t *testing.T, configDir, _ string) {
 				put(t, filepath.Join(configDir, "a.script"), "text \"hi\"\n")
@@ -83,7 +90,8 @@ func TestDiagnose(t *testing.T) {
 			}
 			for name, want := range c.want {
 				state, detail, _ := strings.Cut(want, ": ")
-				if f := got[name]; f.State != state || !strings.Contains(f.Detail, detail) {
+				detail, mend, _ := strings.Cut(detail, "|")
+				if f := got[name]; f.State != state || !strings.Contains(f.Mend, mend) || !strings.Contains(f.Detail, detail) {
 					t.Errorf("%s: %+v, want %s", name, f, want)
 				}
 				if n := strings.Count(got[name].Detail, "config.toml"); n > 1 {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -251,6 +252,13 @@ func (l *loader) warn() {
 	}
 	if _, err := c.ambient.stored.read(); err != nil {
 		c.Warnings = append(c.Warnings, err.Error())
+	}
+	for _, name := range sortedNames(c.Providers) {
+		if file := c.Providers[name].CAFile; file != "" {
+			if _, err := os.Stat(file); err != nil {
+				say([]string{"providers", name, "ca_file"}, "%s: %v", file, cause(err))
+			}
+		}
 	}
 	for _, s := range c.settings {
 		secret, ok := s.value.(Secret)

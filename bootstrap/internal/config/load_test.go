@@ -280,8 +280,8 @@ func TestLoad_Everything(t *testing.T) {
 	if diff := cmp.Diff(want, c, skip, secretsAsText(), cmp.AllowUnexported(Config{}, Provider{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// "allowed, but will disappoint": the agent is off, OTHER is not set.
-	if len(c.Warnings) != 2 {
+	// "allowed, but will disappoint": the agent is off, OTHER is not set, the authorities are not there.
+	if len(c.Warnings) != 3 {
 		t.Errorf("warnings: %q", c.Warnings)
 	}
 	forbidden := c.ForbiddenPaths("strict")
@@ -482,6 +482,7 @@ func TestLoad_Warnings(t *testing.T) {
 		"a key with a dollar":            {key + `"$canary-1/2"`, ""},
 		"several agents, none is chosen": {"[agents.a]\n[agents.b]\n", "(a, b)"},
 		"several agents, one is chosen":  {"[acp]\ndefault_agent = \"b\"\n[agents.a]\n[agents.b]\n", ""},
+		"authorities that are not there": {"[providers.openai]\nca_file = \"none.pem\"\n", "config.toml:2:11: providers.openai.ca_file: "},
 		"one agent":                      {"[agents.a]\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
