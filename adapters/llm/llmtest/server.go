@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -207,4 +208,9 @@ func Pieces(s string, n int) []string {
 		out[i] = string(runes[len(runes)*i/n : len(runes)*(i+1)/n])
 	}
 	return out
+}
+
+// IsToolName reports whether a server takes a name of a tool.
+func IsToolName(s string) bool {
+	return s != "" && len(s) <= 64 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }

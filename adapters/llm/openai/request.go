@@ -298,7 +298,7 @@ func assistant(r domain.ModelReply, keep keepsake, names *llm.CallNames) assista
 		}
 		out.Calls = append(out.Calls, sentCall{
 			ID: names.Add(c), Type: "function",
-			Function: sentFunction{Name: c.Name, Args: args}, Extra: keep.Calls[position(i)],
+			Function: sentFunction{Name: llm.ToolName(c.Name), Args: args}, Extra: keep.Calls[position(i)],
 		})
 	}
 	return out

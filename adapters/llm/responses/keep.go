@@ -120,5 +120,5 @@ func called(c domain.ModelCall, names *llm.CallNames) functionCall {
 	if args == "" {
 		args = "{}"
 	}
-	return functionCall{Type: "function_call", ID: names.Add(c), Name: c.Name, Args: args}
+	return functionCall{Type: "function_call", ID: names.Add(c), Name: llm.ToolName(c.Name), Args: args}
 }

@@ -30,6 +30,23 @@ func turnChecks() []check[ModelHarness] {
 			ask(t, s.Model, req).done(t, domain.FinishStop)
 			noProblems(t, s)
 		}},
+		{"tool-strangers", "calls that another model made, of no tool there is and with ids of any form, are sent so that the provider takes them", func(t TB, h ModelHarness) {
+			s := h.Serve(t, Reply{Parts: []ReplyPart{SendText("Done.")}})
+			req := SampleRequest()
+			ids := []string{"", "functions.read_file:0", strings.Repeat("long", 20), "two words\n\x1b[31m\u202e", "é", "same", "same"}
+			names := []string{"functions.read_file", "read\nfile", strings.Repeat("n", 200), "é", "read_file", "\x1b[31m", "7"}
+			var reply domain.ModelReply
+			var outputs []domain.ModelMessage
+			for i, id := range ids {
+				call := domain.ModelCall{ID: domain.CallID(fmt.Sprintf("bcfa2d43-74d6-413a-93d3-aa5d322fe5eb-c%d", 100+i)), ProviderID: id, Name: names[i], Args: []byte(`{}`)}
+				reply.Calls = append(reply.Calls, call)
+				outputs = append(outputs, domain.ToolOutput{Call: call, Text: "There is no such tool.", Failed: true})
+			}
+			req.Messages = append(append(req.Messages, reply), outputs...)
+			req.Messages = append(req.Messages, domain.UserInput{Blocks: []domain.Block{domain.Text{Text: "Go on."}}})
+			ask(t, s.Model, req).done(t, domain.FinishStop)
+			noProblems(t, s)
+		}},
 		{"tool-media", "a tool's picture reaches a model that sees", func(t TB, h ModelHarness) {
 			s := h.Serve(t, signedReply("a"), Reply{Parts: []ReplyPart{SendText("A dot.")}})
 			if !s.Model.Info().Images {

@@ -110,7 +110,7 @@ func (b brand) checkMessages(raw []json.RawMessage) string {
 				wrong = b.checkContent(m.Content, "text")
 			}
 			for _, c := range m.Calls {
-				if c.ID == "" || c.Type != "function" || c.Function.Name == "" || !json.Valid([]byte(c.Function.Args)) {
+				if c.ID == "" || len(c.ID) > 40 || c.Type != "function" || !llmtest.IsToolName(c.Function.Name) || !json.Valid([]byte(c.Function.Args)) {
 					wrong = "a call is not in order"
 				}
 			}

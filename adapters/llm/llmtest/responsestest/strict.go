@@ -132,7 +132,7 @@ func checkItem(raw json.RawMessage) string {
 		}
 		return checkParts(it.Content)
 	case "function_call":
-		if it.CallID == "" || it.Name == "" || it.Args == nil || !json.Valid([]byte(*it.Args)) {
+		if it.CallID == "" || len(it.CallID) > 64 || !llmtest.IsToolName(it.Name) || it.Args == nil || !json.Valid([]byte(*it.Args)) {
 			return "a call is not in order"
 		}
 	case "function_call_output":
