@@ -21,7 +21,7 @@ const (
 	ProviderReachable   = "reachable"   // it answers, and takes the key
 	ProviderUnreachable = "unreachable" // no answer, or one that cannot be used
 	ProviderRefuses     = "refuses"     // it answers, but not this question
-	ProviderNoKey       = "no_key"      // it needs a key and has none; it was not asked
+	ProviderNoKey       = "no_key"      // it needs a key and has none
 	ProviderKeyRefused  = "key_refused" // it does not take the key
 	ProviderNotAsked    = "not_asked"   // nobody wanted to know, or it cannot be asked
 )
