@@ -11,9 +11,6 @@ import (
 	"github.com/berth-dev/berth/core/ports"
 )
 
-// maxRawInput is the longest argument text shown to a client, in bytes.
-const maxRawInput = 256 << 10
-
 // call is one tool call on its way from the model's wish to its result.
 type call struct {
 	want     domain.ModelCall
@@ -34,7 +31,9 @@ func (t *turn) prepare(want domain.ModelCall) *call {
 	}
 	tool, ok := t.tools[want.Name]
 	if !ok {
-		c.refusal = fmt.Sprintf("There is no tool %q. Tools: %s.", want.Name, strings.Join(t.toolNames(), ", "))
+		name := plainTitle(want.Name)
+		c.opened.Name, c.opened.Title = name, name
+		c.refusal = fmt.Sprintf("There is no tool %q. Tools: %s.", name, strings.Join(t.toolNames(), ", "))
 		return c
 	}
 	c.opened.Kind = tool.spec.Kind
@@ -113,12 +112,4 @@ func (t *turn) release(c *call) {
 	if err := t.isolate("close of "+c.want.Name, c.prepared.Close); err != nil {
 		t.e.trouble(t.ctx, t.sid, "turns: close "+c.want.Name, err)
 	}
-}
-
-// rawInput shortens what a client is shown of a call's arguments.
-func rawInput(args []byte) []byte {
-	if len(args) <= maxRawInput {
-		return args
-	}
-	return fmt.Appendf(nil, `{"truncated":true,"bytes":%d}`, len(args))
 }
