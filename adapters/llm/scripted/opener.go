@@ -38,11 +38,11 @@ func open(p llm.Provider, info domain.ModelInfo) (ports.Model, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, domain.WrapError(domain.InvalidArgument, err, "the script of provider \""+p.Name+"\" cannot be read")
+		return nil, domain.Errorf(domain.InvalidArgument, "the script of provider %q cannot be read: %w", p.Name, err)
 	}
 	script, err := Parse(string(text))
 	if err != nil {
-		return nil, err
+		return nil, domain.Errorf(domain.InvalidArgument, "%s: %w", path, err)
 	}
 	return New(info, script), nil
 }

@@ -322,8 +322,8 @@ func TestModels(t *testing.T) {
 	for ref, want := range map[string]string{
 		"one/x":          "from a directory.stop",
 		"dir/story":      "from a directory.stop",
-		"dir/missing":    "cannot be read",
-		"dir/bad":        "line 1",
+		"dir/missing":    "missing.script",
+		"dir/bad":        "bad.script: script line 1",
 		"dir/../story":   "not the name of a script",
 		"dir/sub/script": "not the name of a script",
 		"none/x":         "providers.none.script",
