@@ -48,13 +48,20 @@ type piece struct {
 
 // usage is what the provider counts. A field that is absent was not counted.
 type usage struct {
-	Input   *int64 `json:"input_tokens"`
-	Output  *int64 `json:"output_tokens"`
-	Written *int64 `json:"cache_creation_input_tokens"`
-	Read    *int64 `json:"cache_read_input_tokens"`
+	Input   *llm.Count `json:"input_tokens"`
+	Output  *llm.Count `json:"output_tokens"`
+	Written *llm.Count `json:"cache_creation_input_tokens"`
+	Read    *llm.Count `json:"cache_read_input_tokens"`
 	Details *struct {
-		Thinking *int64 `json:"thinking_tokens"`
+		Thinking *llm.Count `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
+}
+
+// UnmarshalJSON passes over counts that have another form.
+func (u *usage) UnmarshalJSON(data []byte) error {
+	type plain usage
+	llm.Counts(data, (*plain)(u))
+	return nil
 }
 
 // replace puts newer counts over u. Servers that do not know a count yet, or
@@ -63,7 +70,7 @@ func (u *usage) replace(v *usage) {
 	if v == nil {
 		return
 	}
-	for _, c := range []struct{ from, to **int64 }{{&v.Input, &u.Input}, {&v.Output, &u.Output}, {&v.Written, &u.Written}, {&v.Read, &u.Read}} {
+	for _, c := range []struct{ from, to **llm.Count }{{&v.Input, &u.Input}, {&v.Output, &u.Output}, {&v.Written, &u.Written}, {&v.Read, &u.Read}} {
 		if *c.from != nil && (**c.from > 0 || *c.to == nil) {
 			*c.to = *c.from
 		}
@@ -76,11 +83,11 @@ func (u *usage) replace(v *usage) {
 // domain converts the counts: the wire counts what was read from the cache and
 // written to it apart from the rest of the prompt.
 func (u usage) domain() domain.Usage {
-	count := func(n *int64) int64 {
+	count := func(n *llm.Count) int64 {
 		if n == nil {
 			return 0
 		}
-		return max(0, *n)
+		return int64(*n)
 	}
 	out := domain.Usage{Output: count(u.Output), CachedRead: count(u.Read), CachedWrite: count(u.Written)}
 	out.Input = count(u.Input) + out.CachedRead + out.CachedWrite

@@ -122,6 +122,8 @@ func usageCases() []streamCase {
 		{"usage only in the end", begun(`{"input_tokens":0,"output_tokens":0}`) + said("a") + stopped(`{"input_tokens":7,"output_tokens":4}`), "a #7/4 .stop"},
 		{"usage of zeros in the end", begun(`{"input_tokens":7,"cache_read_input_tokens":1,"output_tokens":1}`) + said("a") + stopped(`{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":4}`), "a #8/4(r1 w0 t0) .stop"},
 		{"usage of nulls", begun(`{"input_tokens":7,"cache_read_input_tokens":null,"output_tokens":null}`) + said("a") + stopped(`null`), "a #7/0 .stop"},
+		{"usage of other forms", begun(`{"input_tokens":"7","output_tokens":1e999}`) + said("a") + stopped(`{"output_tokens":4.0}`), "a #7/4 .stop"},
+		{"usage that is none", begun(`[]`) + said("a") + stopped(`"much"`), "a .stop"},
 		{"usage of nothing", begun(`null`) + said("a") + stopped(`{}`), "a .stop"},
 		{"usage of a reply that breaks", begun(`{"input_tokens":7,"output_tokens":1}`) + said("a"), "a #7/1 !unavailable"},
 		{"usage of a reply that never began", begun(`{"input_tokens":7,"output_tokens":1}`), "!unavailable"},

@@ -41,16 +41,23 @@ type delta struct {
 // usage is what Bedrock counts. What came from a cache or went into one is
 // not part of the input.
 type usage struct {
-	Input      int64 `json:"inputTokens"`
-	Output     int64 `json:"outputTokens"`
-	CacheRead  int64 `json:"cacheReadInputTokens"`
-	CacheWrite int64 `json:"cacheWriteInputTokens"`
+	Input      llm.Count `json:"inputTokens"`
+	Output     llm.Count `json:"outputTokens"`
+	CacheRead  llm.Count `json:"cacheReadInputTokens"`
+	CacheWrite llm.Count `json:"cacheWriteInputTokens"`
+}
+
+// UnmarshalJSON passes over counts that have another form.
+func (u *usage) UnmarshalJSON(data []byte) error {
+	type plain usage
+	llm.Counts(data, (*plain)(u))
+	return nil
 }
 
 func (u usage) domain() domain.Usage {
 	return domain.Usage{
-		Input: u.Input + u.CacheRead + u.CacheWrite, Output: u.Output,
-		CachedRead: u.CacheRead, CachedWrite: u.CacheWrite,
+		Input: int64(u.Input + u.CacheRead + u.CacheWrite), Output: int64(u.Output),
+		CachedRead: int64(u.CacheRead), CachedWrite: int64(u.CacheWrite),
 	}
 }
 

@@ -119,6 +119,7 @@ func TestStreams(t *testing.T) {
 		{"no counts", one + end("end_turn"), "a .stop", 0, ""},
 		{"counts of nothing", one + end("end_turn") + ev("metadata", `{"metrics":{}}`), "a .stop", 0, ""},
 		{"counts that are none", one + end("end_turn") + ev("metadata", `{"usage":7}`), "a .stop", 0, ""},
+		{"counts of other forms", one + end("end_turn") + counts(`"inputTokens":3.0,"outputTokens":"4","cacheReadInputTokens":-1`), "a 3+4(0,0) .stop", 0, ""},
 		{"counts first", start() + counts(`"inputTokens":3,"outputTokens":4`) + text(0, "a") + end("end_turn"), "a 3+4(0,0) .stop", 0, ""},
 		{"a broken frame behind the end", one + end("end_turn") + "rubbish that is no frame", "a .stop", 0, ""},
 		{"an exception behind the end", one + end("end_turn") + wire.Exception("internalServerException", "late"), "a .stop", 0, ""},

@@ -3,6 +3,7 @@ package gemini
 import (
 	"encoding/json"
 
+	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 )
 
@@ -57,17 +58,24 @@ func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "
 
 // usage is what the provider counts, in tokens.
 type usage struct {
-	Prompt     int64 `json:"promptTokenCount"`
-	Cached     int64 `json:"cachedContentTokenCount"`
-	Candidates int64 `json:"candidatesTokenCount"`
-	Thoughts   int64 `json:"thoughtsTokenCount"`
-	ToolUse    int64 `json:"toolUsePromptTokenCount"`
+	Prompt     llm.Count `json:"promptTokenCount"`
+	Cached     llm.Count `json:"cachedContentTokenCount"`
+	Candidates llm.Count `json:"candidatesTokenCount"`
+	Thoughts   llm.Count `json:"thoughtsTokenCount"`
+	ToolUse    llm.Count `json:"toolUsePromptTokenCount"`
+}
+
+// UnmarshalJSON passes over counts that have another form.
+func (u *usage) UnmarshalJSON(data []byte) error {
+	type plain usage
+	llm.Counts(data, (*plain)(u))
+	return nil
 }
 
 // domain converts the counts: thoughts are counted apart from candidates.
 func (u usage) domain() domain.Usage {
 	return domain.Usage{
-		Input: u.Prompt + u.ToolUse, Output: u.Candidates + u.Thoughts, Thought: u.Thoughts, CachedRead: u.Cached,
+		Input: int64(u.Prompt + u.ToolUse), Output: int64(u.Candidates + u.Thoughts), Thought: int64(u.Thoughts), CachedRead: int64(u.Cached),
 	}
 }
 

@@ -168,21 +168,19 @@ func (r *reply) call(c *asked, sign string) error {
 // costs passes the counts of a reply on that failed after some of it was
 // shown: it was paid for all the same.
 func (r *reply) costs() {
-	if u, err := r.used(); err == nil && r.shown && u != nil {
+	if u := r.used(); r.shown && u != nil {
 		r.emit(domain.UsageReported{Usage: u.domain()})
 	}
 }
 
 // used returns the newest counts, nil when there were none.
-func (r *reply) used() (*usage, error) {
+func (r *reply) used() *usage {
 	if len(r.counts) > 0 {
-		var u usage
-		if json.Unmarshal(r.counts, &u) != nil {
-			return nil, r.x.Broken("it holds counts that are none")
-		}
-		r.usage, r.counts = &u, r.counts[:0]
+		r.usage = new(usage)
+		llm.Counts(r.counts, r.usage)
+		r.counts = r.counts[:0]
 	}
-	return r.usage, nil
+	return r.usage
 }
 
 // end closes the reply when the answer has ended, with why it did.
@@ -218,11 +216,7 @@ func (r *reply) close(reason domain.FinishReason) error {
 			}
 		}
 	}
-	used, err := r.used()
-	if err != nil {
-		return err
-	}
-	if used != nil {
+	if used := r.used(); used != nil {
 		if u := used.domain(); u != (domain.Usage{}) && !r.emit(domain.UsageReported{Usage: u}) {
 			return errLeft
 		}

@@ -24,10 +24,10 @@ type line struct {
 			} `json:"function"`
 		} `json:"tool_calls"`
 	} `json:"message"`
-	Done       bool   `json:"done"`
-	DoneReason string `json:"done_reason"`
-	Prompt     int64  `json:"prompt_eval_count"`
-	Generated  int64  `json:"eval_count"`
+	Done       bool      `json:"done"`
+	DoneReason string    `json:"done_reason"`
+	Prompt     llm.Count `json:"prompt_eval_count"`
+	Generated  llm.Count `json:"eval_count"`
 }
 
 // reply is one answer as far as it has come.
@@ -169,10 +169,10 @@ func (r *reply) end(l *line) error {
 	if err := r.pass(r.text.End(), false); err != nil {
 		return err
 	}
-	if u := (domain.Usage{Input: l.Prompt, Output: l.Generated}); u != (domain.Usage{}) && !r.emit(domain.UsageReported{Usage: u}) {
+	if u := (domain.Usage{Input: int64(l.Prompt), Output: int64(l.Generated)}); u != (domain.Usage{}) && !r.emit(domain.UsageReported{Usage: u}) {
 		return errLeft
 	}
-	if l.Prompt >= r.facts.window && !r.facts.elsewhere {
+	if int64(l.Prompt) >= r.facts.window && !r.facts.elsewhere {
 		// As many tokens as the window has: the rest of the conversation was
 		// left out. What answers half a conversation must not act.
 		return r.model.tooLong(r.facts, "the server cut the conversation before the model read it, to the window of")

@@ -57,6 +57,8 @@ func TestStreams(t *testing.T) {
 		{"one bad call of two", f(`{}`) + f(`[]`) + stop, "!unavailable"},
 		{"tool_calls of a wrong type", says(`{"content":"a","tool_calls":"f"}`) + stop, "!unavailable"},
 
+		{"counts of other forms", text("a") + done("stop", `,"prompt_eval_count":"5","eval_count":7.0`), "a #5/7 .stop"},
+		{"counts beyond all measure", text("a") + done("stop", `,"prompt_eval_count":9223372036854775807,"eval_count":-1`), "a .stop"},
 		{"length", text("a") + done("length", `,"prompt_eval_count":5,"eval_count":7`), "a #5/7 .length"},
 		{"length after a call", f(`{}`) + done("length", ""), ".length"},
 		{"no reason", text("a") + `{"message":{"content":""},"done":true}`, "a .stop"},

@@ -56,16 +56,16 @@ type function struct {
 
 // usage is what servers count, under the names in use.
 type usage struct {
-	Prompt     int64 `json:"prompt_tokens"`
-	Completion int64 `json:"completion_tokens"`
-	Total      int64 `json:"total_tokens"`
-	CacheHit   int64 `json:"prompt_cache_hit_tokens"`
+	Prompt     llm.Count `json:"prompt_tokens"`
+	Completion llm.Count `json:"completion_tokens"`
+	Total      llm.Count `json:"total_tokens"`
+	CacheHit   llm.Count `json:"prompt_cache_hit_tokens"`
 	PromptMore *struct {
-		Cached int64 `json:"cached_tokens"`
-		Write  int64 `json:"cache_write_tokens"`
+		Cached llm.Count `json:"cached_tokens"`
+		Write  llm.Count `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 	CompletionMore *struct {
-		Reasoning int64 `json:"reasoning_tokens"`
+		Reasoning llm.Count `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 	// The cost, from OpenRouter. Other servers have other things by this name.
 	Cost        json.RawMessage `json:"cost"`
@@ -73,17 +73,24 @@ type usage struct {
 	CostDetails json.RawMessage `json:"cost_details"`
 }
 
+// UnmarshalJSON passes over counts that have another form.
+func (u *usage) UnmarshalJSON(data []byte) error {
+	type plain usage
+	llm.Counts(data, (*plain)(u))
+	return nil
+}
+
 // domain converts the counts. Where reasoning was left out of the completion,
 // which the total betrays, it is added.
 func (u usage) domain() domain.Usage {
-	out := domain.Usage{Input: u.Prompt, Output: u.Completion, CachedRead: u.CacheHit}
+	out := domain.Usage{Input: int64(u.Prompt), Output: int64(u.Completion), CachedRead: int64(u.CacheHit)}
 	if p := u.PromptMore; p != nil {
-		out.CachedRead, out.CachedWrite = max(out.CachedRead, p.Cached), p.Write
+		out.CachedRead, out.CachedWrite = max(out.CachedRead, int64(p.Cached)), int64(p.Write)
 	}
 	if c := u.CompletionMore; c != nil {
-		out.Thought = c.Reasoning
+		out.Thought = int64(c.Reasoning)
 		if c.Reasoning > 0 && u.Total == u.Prompt+u.Completion+c.Reasoning {
-			out.Output += c.Reasoning
+			out.Output += int64(c.Reasoning)
 		}
 	}
 	return out

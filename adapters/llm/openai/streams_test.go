@@ -150,6 +150,8 @@ func TestStreams(t *testing.T) {
 		{"usage with choices null", data(text("a"), stop, `{"choices":null,"usage":{"prompt_tokens":3,"completion_tokens":4}}`), "a #3/4 .stop"},
 		{"usage again and again", data(`{"choices":[{"delta":{"content":"a"}}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`,
 			`{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":4}}`), "a #3/4 .stop"},
+		{"usage of other forms", data(text("a"), stop, `{"choices":[],"usage":{"prompt_tokens":"3","completion_tokens":4.0,"total_tokens":1e30,"prompt_tokens_details":{"cached_tokens":-1}}}`, done), "a #3/4 .stop"},
+		{"usage that is none", data(text("a"), stop, `{"choices":[],"usage":"much"}`, `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens_details":[]}}`, done), "a .stop"},
 		{"usage of Groq", data(text("a"), `{"choices":[{"delta":{},"finish_reason":"stop"}],"x_groq":{"usage":{"prompt_tokens":3,"completion_tokens":4}}}`), "a #3/4 .stop"},
 		{"usage in the choice", data(text("a"), `{"choices":[{"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":3,"completion_tokens":4}}]}`), "a #3/4 .stop"},
 		{"reasoning outside the completion", data(stop, `{"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":12,"completion_tokens_details":{"reasoning_tokens":5}}}`), " #3/9 .stop"},

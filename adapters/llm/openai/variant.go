@@ -177,6 +177,7 @@ func markCache(messages []any) {
 // key of the user's what the provider behind it takes. It is nil when it does
 // not say.
 func (u usage) cost() *domain.MicroUSD {
+	const maxCost = 1e5 // dollars for one reply: more is no cost
 	var dollars *float64
 	if json.Unmarshal(u.Cost, &dollars) != nil || dollars == nil || *dollars < 0 {
 		return nil
@@ -188,6 +189,9 @@ func (u usage) cost() *domain.MicroUSD {
 	}
 	if json.Unmarshal(u.OwnKey, &own) == nil && own && json.Unmarshal(u.CostDetails, &details) == nil && details.Upstream != nil {
 		sum += max(0, *details.Upstream)
+	}
+	if sum > maxCost {
+		return nil
 	}
 	out := domain.Dollars(sum)
 	return &out

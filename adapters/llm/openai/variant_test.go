@@ -165,6 +165,7 @@ func TestVariant_Cost(t *testing.T) {
 		{"upstream's part of it", openRouter, `"cost":0.001,"is_byok":false,"cost_details":{"upstream_inference_cost":0.001}`, "1000"},
 		{"not told", openRouter, `"x":1`, "none"},
 		{"null", openRouter, `"cost":null,"is_byok":null,"cost_details":null`, "none"},
+		{"beyond all measure", openRouter, `"cost":1e300`, "none"},
 		{"no number", openRouter, `"cost":{"usd":1},"is_byok":"yes","cost_details":[]`, "none"},
 		{"another server", compatible, `"cost":0.5`, "none"},
 		{"another server, another form", compatible, `"cost":{"usd":1}`, "none"},

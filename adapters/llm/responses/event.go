@@ -60,24 +60,31 @@ type content struct {
 // usage is what the server counted. Cached tokens are part of the input,
 // reasoning is part of the output.
 type usage struct {
-	Input     int64 `json:"input_tokens"`
-	Output    int64 `json:"output_tokens"`
+	Input     llm.Count `json:"input_tokens"`
+	Output    llm.Count `json:"output_tokens"`
 	InputMore *struct {
-		Cached int64 `json:"cached_tokens"`
-		Write  int64 `json:"cache_write_tokens"`
+		Cached llm.Count `json:"cached_tokens"`
+		Write  llm.Count `json:"cache_write_tokens"`
 	} `json:"input_tokens_details"`
 	OutputMore *struct {
-		Reasoning int64 `json:"reasoning_tokens"`
+		Reasoning llm.Count `json:"reasoning_tokens"`
 	} `json:"output_tokens_details"`
 }
 
+// UnmarshalJSON passes over counts that have another form.
+func (u *usage) UnmarshalJSON(data []byte) error {
+	type plain usage
+	llm.Counts(data, (*plain)(u))
+	return nil
+}
+
 func (u usage) domain() domain.Usage {
-	out := domain.Usage{Input: u.Input, Output: u.Output}
+	out := domain.Usage{Input: int64(u.Input), Output: int64(u.Output)}
 	if m := u.InputMore; m != nil {
-		out.CachedRead, out.CachedWrite = m.Cached, m.Write
+		out.CachedRead, out.CachedWrite = int64(m.Cached), int64(m.Write)
 	}
 	if m := u.OutputMore; m != nil {
-		out.Thought = m.Reasoning
+		out.Thought = int64(m.Reasoning)
 	}
 	return out
 }

@@ -40,6 +40,8 @@ func TestStreams(t *testing.T) {
 		{"a text that is a number", data(`{"type":"response.output_text.delta","delta":7}`, stop), "!unavailable"},
 		{"an event that is a list", data(`[1]`, stop), "!unavailable"},
 		{"usage", data(text(0, "a"), `{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":9,"output_tokens":4}}}`), "a #9/4 .stop"},
+		{"usage of other forms", data(text(0, "a"), `{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":9.0,"output_tokens":"4","input_tokens_details":{"cached_tokens":9223372036854775807}}}}`), "a #9/4 .stop"},
+		{"usage that is none", data(text(0, "a"), `{"type":"response.completed","response":{"status":"completed","usage":[]}}`), "a .stop"},
 		{"usage null", data(text(0, "a"), `{"type":"response.completed","response":{"status":"completed","usage":null}}`), "a .stop"},
 		{"two messages", data(text(0, "a"), text(1, "b"), stop), "a\n\nb .stop"},
 
