@@ -18,6 +18,9 @@ var errSealed = errors.New("the turn has ended")
 type emitter struct {
 	t      *turn
 	sealed atomic.Bool
+	// left is set when the turn was given up, which is told by itself: what
+	// comes of it after that is expected, and dropped without a word.
+	left atomic.Bool
 
 	// recording is held over an append and its updates, so that the wire has
 	// the journal's order.
@@ -41,7 +44,8 @@ func newEmitter(t *turn) *emitter {
 	return &emitter{t: t, recording: newLock(), sending: newLock()}
 }
 
-// send sends one update. A late one is reported to the observer and dropped.
+// send sends one update. A late one is dropped, and reported to the observer:
+// somebody sent it who should have been joined.
 func (m *emitter) send(ctx context.Context, u domain.Update) error {
 	if err := m.sending.acquire(ctx); err != nil {
 		return err
@@ -53,7 +57,7 @@ func (m *emitter) send(ctx context.Context, u domain.Update) error {
 // pass sends one update, with the sending lock held.
 func (m *emitter) pass(ctx context.Context, u domain.Update) error {
 	if m.sealed.Load() {
-		m.t.e.trouble(ctx, m.t.sid, "turns: late update", errSealed)
+		m.late(ctx, "turns: late update")
 		return errSealed
 	}
 	if err := m.t.live.Client().Send(ctx, m.t.sid, u); err != nil {
@@ -81,10 +85,17 @@ func (m *emitter) progress(ctx context.Context, u domain.CallChanged) {
 	}
 	defer m.sending.release()
 	if !slices.ContainsFunc(m.open, func(o openCall) bool { return o.id == u.ID }) {
-		m.t.e.trouble(ctx, m.t.sid, "turns: late progress", errSealed)
+		m.late(ctx, "turns: late progress")
 		return
 	}
 	_ = m.pass(ctx, u) // best effort: a client that has gone ends the turn by itself
+}
+
+// late reports what comes too late, unless the turn was given up.
+func (m *emitter) late(ctx context.Context, what string) {
+	if !m.left.Load() {
+		m.t.e.trouble(ctx, m.t.sid, what, errSealed)
+	}
 }
 
 // record journals records and then tells the client what follows from them.
@@ -169,14 +180,17 @@ func (m *emitter) unfinishedCompaction() domain.CompactionID {
 	return m.compacting
 }
 
-// stop lets nothing new through. Unlike seal it does not wait for a Send that
-// is under way.
-func (m *emitter) stop() { m.sealed.Store(true) }
+// leave lets nothing new through of a turn that is given up. Unlike seal it
+// does not wait for a Send that is under way.
+func (m *emitter) leave() {
+	m.left.Store(true)
+	m.sealed.Store(true)
+}
 
 // seal lets nothing more through: when it returns, no Send is under way. After
 // a cancel it waits only for the Send to notice.
 func (m *emitter) seal() {
-	m.stop()
+	m.sealed.Store(true)
 	if m.sending.acquire(m.t.ctx) != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(m.t.ctx), noticeLimit)
 		defer cancel()
@@ -187,9 +201,9 @@ func (m *emitter) seal() {
 	m.sending.release()
 }
 
-// closeAll tells the end of a compaction and of every open call, past the seal, as long as the
-// context lasts: the one that is journalled, else a failure with the text. It
-// returns those calls.
+// closeAll tells the end of a compaction and of every open call, past the seal,
+// as long as the context lasts: the one that is journalled, else a failure with
+// the text. It returns those calls.
 func (m *emitter) closeAll(ctx context.Context, text string) []openCall {
 	if m.sending.acquire(ctx) != nil {
 		return nil

@@ -79,7 +79,7 @@ func (t *turn) joinOrGiveUp(done <-chan struct{}) <-chan struct{} {
 		return nil
 	case <-limit.C:
 	}
-	t.emit.stop()
+	t.emit.leave()
 	t.endTelling(context.Cause(t.ctx))
 	t.decide(domain.StopCancelled, nil)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), lastWordsLimit)

@@ -560,6 +560,9 @@ func TestTurn_LateProgressIsDropped(t *testing.T) {
 		if got := show(w.client.log()); !strings.Contains(got, "half way") || strings.Contains(got, "next step") || strings.Contains(got, "after the turn") {
 			t.Errorf("told:\n%s", got)
 		}
+		if got := w.observer.troubles(); len(got) != 2 || !strings.Contains(got[0], "late progress") || !strings.Contains(got[1], "late progress") {
+			t.Errorf("the observer saw %q", got)
+		}
 		w.check()
 	})
 }
