@@ -13,7 +13,18 @@ type MicroUSD int64
 func (m MicroUSD) Dollars() float64 { return float64(m) / 1e6 }
 
 // Dollars makes an amount of US dollars, rounded to the millionth.
-func Dollars(d float64) MicroUSD { return MicroUSD(math.Round(d * 1e6)) }
+func Dollars(d float64) MicroUSD { return micro(d * 1e6) }
+
+// mostMoney bounds amounts, so that sums of them do not overflow.
+const mostMoney = 1 << 50 // a billion dollars
+
+// micro rounds millionths of a US dollar. What is no number is nothing.
+func micro(d float64) MicroUSD {
+	if math.IsNaN(d) {
+		return 0
+	}
+	return MicroUSD(math.Round(min(max(d, -mostMoney), mostMoney)))
+}
 
 // Day numbers the days of UTC that costs are counted by, from 1970-01-01 on.
 func Day(t time.Time) int64 {
@@ -72,5 +83,5 @@ func (i ModelInfo) Cost(u Usage) (MicroUSD, bool) {
 	// A dollar per million tokens is a millionth of a dollar per token.
 	sum := float64(plain)*i.InputPrice + float64(u.CachedRead)*read +
 		float64(u.CachedWrite)*write + float64(u.Output)*i.OutputPrice
-	return MicroUSD(math.Round(sum)), true
+	return micro(sum), true
 }

@@ -1,6 +1,7 @@
 package domain_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -34,6 +35,10 @@ func TestModelInfo_Cost(t *testing.T) {
 				t.Errorf("cost %d, %v; want %d, %v", got, known, c.want, c.known)
 			}
 		})
+	}
+	endless, known := domain.ModelInfo{InputPrice: math.MaxFloat64}.Cost(domain.Usage{Input: math.MaxInt64})
+	if sum := endless + endless; !known || sum <= 0 || domain.Dollars(math.Inf(-1)) >= 0 || domain.Dollars(math.NaN()) != 0 {
+		t.Errorf("what costs without bounds costs %d", endless)
 	}
 	if domain.Dollars(1.5) != 1_500_000 || domain.MicroUSD(250_000).Dollars() != 0.25 {
 		t.Error("dollars are not what they were")
