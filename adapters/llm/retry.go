@@ -78,28 +78,11 @@ func (s *stream) emit(ev domain.ModelEvent) bool {
 		return false
 	}
 	s.begun = true
-	switch e := ev.(type) {
-	case domain.Finish:
+	if _, last := ev.(domain.Finish); last {
 		s.finished = true
-	case domain.UsageReported:
-		e.Usage = believed(e.Usage)
-		ev = e
 	}
 	s.left = !s.yield(ev, nil)
 	return !s.left
-}
-
-// mostTokens is more than any request can take. Sums and costs of counts up to
-// it do not overflow.
-const mostTokens = 1 << 40
-
-// believed returns counts that can be, whatever a server says: none negative,
-// none without bounds.
-func believed(u domain.Usage) domain.Usage {
-	for _, n := range []*int64{&u.Input, &u.Output, &u.Thought, &u.CachedRead, &u.CachedWrite} {
-		*n = min(max(*n, 0), mostTokens)
-	}
-	return u
 }
 
 func asFailure(ctx context.Context, err error) *Failure {

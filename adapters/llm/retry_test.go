@@ -3,7 +3,6 @@ package llm
 import (
 	"context"
 	"errors"
-	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,33 +137,5 @@ func TestStream_Shown(t *testing.T) {
 	}
 	if late {
 		t.Error("an event after the finish was passed on")
-	}
-}
-
-// TestStream_Counts: whatever a server says it counted, sums of it are no
-// nonsense.
-func TestStream_Counts(t *testing.T) {
-	for name, c := range map[string]struct{ said, want domain.Usage }{
-		"usual":    {domain.Usage{Input: 10, Output: 5, Thought: 3, CachedRead: 8}, domain.Usage{Input: 10, Output: 5, Thought: 3, CachedRead: 8}},
-		"negative": {domain.Usage{Input: -1, Output: math.MinInt64, CachedWrite: -7}, domain.Usage{}},
-		"endless":  {domain.Usage{Input: math.MaxInt64, Thought: math.MaxInt64}, domain.Usage{Input: mostTokens, Thought: mostTokens}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var got domain.Usage
-			for ev, err := range Stream(t.Context(), 0, func(_ context.Context, emit Emit) error {
-				_ = emit(domain.UsageReported{Usage: c.said}) && emit(domain.Finish{Reason: domain.FinishStop})
-				return nil
-			}) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if u, ok := ev.(domain.UsageReported); ok {
-					got = u.Usage
-				}
-			}
-			if got != c.want {
-				t.Errorf("%+v, want %+v", got, c.want)
-			}
-		})
 	}
 }
