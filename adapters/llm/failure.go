@@ -102,12 +102,13 @@ func (x *Exchange) Refused(r Refusal) *Failure { return x.refuse(r) }
 
 // Broken is the failure of an answer that is not what the provider's wire
 // format allows. Why completes the sentence "the provider's answer cannot be
-// used: …" and holds nothing the provider sent.
+// used: …" and holds nothing the provider sent but a word, such as an unknown
+// reason.
 func (x *Exchange) Broken(why string) *Failure { return x.broken(why) }
 
 func (x *Exchange) broken(why string) *Failure {
 	return &Failure{
-		Err: domain.Errorf(domain.Unavailable, "the answer of provider %q cannot be used: %s", x.provider.Name, why).
+		Err: domain.Errorf(domain.Unavailable, "the answer of provider %q cannot be used: %s", x.provider.Name, x.redact.mask(why)).
 			With("provider", x.provider.Name),
 		Retry: true,
 	}

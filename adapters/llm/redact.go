@@ -1,8 +1,10 @@
 package llm
 
 import (
+	"bytes"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -25,6 +27,10 @@ const (
 	window    = 12
 	maxWords  = 400 // bytes of a provider's words that are shown
 	minSecret = 4   // a shorter value would match by chance
+	// A secret of longSecret bytes or more is hidden in parts of secretPart
+	// bytes too: the last four of a key say which it is and may be shown.
+	longSecret = 16
+	secretPart = 8
 )
 
 // newRedactor collects the secrets of one request.
@@ -77,12 +83,38 @@ func (r *redactor) clean(words string) string {
 	if len(words) > 4*maxWords {
 		words = words[:4*maxWords]
 	}
+	return oneLine(r.unquote(r.mask(words)), maxWords)
+}
+
+// mask returns words without secrets and without long parts of them, which is
+// how a provider names a key that it does not print in full.
+func (r *redactor) mask(words string) string {
 	for _, s := range r.secrets {
 		words = strings.ReplaceAll(words, s, mask)
 	}
 	words = keyShapes().ReplaceAllString(words, mask)
-	words = r.unquote(words)
-	return oneLine(words, maxWords)
+	for _, s := range r.secrets {
+		if len(s) >= longSecret {
+			words = unpart(words, s)
+		}
+	}
+	return words
+}
+
+// unpart replaces the parts of a secret that stand in words.
+func unpart(words, secret string) string {
+	for i := 0; i+secretPart <= len(words); i++ {
+		if !strings.Contains(secret, words[i:i+secretPart]) {
+			continue
+		}
+		end := i + secretPart
+		for end < len(words) && strings.Contains(secret, words[i:end+1]) {
+			end++
+		}
+		words = words[:i] + mask + words[end:]
+		i += len(mask) - 1
+	}
+	return words
 }
 
 // keyShapes matches what keys of the common providers and their like look
@@ -94,36 +126,16 @@ func keyShapes() *regexp.Regexp {
 		`|(?:Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{16,}`)
 }
 
-// unquote replaces what a message quotes from the request's body. It looks
-// up blocks of the body among all windows of the message, so its cost is that
-// of one pass over the body.
+// unquote replaces what a message quotes from the request's body: as it was
+// sent, or as it reads, for a provider quotes what the JSON says.
 func (r *redactor) unquote(words string) string {
-	if len(words) < window || len(r.body) < window {
-		return words
-	}
-	at := make(map[string][]int, len(words))
-	for i := 0; i+window <= len(words); i++ {
-		if w := words[i : i+window]; !r.isPublic(w) {
-			at[w] = append(at[w], i)
-		}
-	}
 	hit := make([]bool, len(words))
-	for b := 0; b+window <= len(r.body); b += window {
-		for _, i := range at[string(r.body[b:b+window])] {
-			lo, hi := i, i+window
-			if hit[lo] && hit[hi-1] {
-				continue
-			}
-			for lo > 0 && b-(i-lo) > 0 && words[lo-1] == r.body[b-(i-lo)-1] {
-				lo--
-			}
-			for hi < len(words) && b+hi-i < len(r.body) && words[hi] == r.body[b+hi-i] {
-				hi++
-			}
-			for k := lo; k < hi; k++ {
-				hit[k] = true
-			}
-		}
+	r.quoted(words, r.body, hit)
+	if bytes.IndexByte(r.body, '\\') >= 0 {
+		r.quoted(words, Unescape(make([]byte, 0, len(r.body)), r.body), hit)
+	}
+	if !slices.Contains(hit, true) {
+		return words
 	}
 	var out strings.Builder
 	for i := 0; i < len(words); i++ {
@@ -135,6 +147,38 @@ func (r *redactor) unquote(words string) string {
 		}
 	}
 	return strings.ToValidUTF8(out.String(), "")
+}
+
+// quoted notes which bytes of words stand in a body. It looks up blocks of the
+// body among all windows of the words, so its cost is that of one pass over
+// the body.
+func (r *redactor) quoted(words string, body []byte, hit []bool) {
+	if len(words) < window || len(body) < window {
+		return
+	}
+	at := make(map[string][]int, len(words))
+	for i := 0; i+window <= len(words); i++ {
+		if w := words[i : i+window]; !r.isPublic(w) {
+			at[w] = append(at[w], i)
+		}
+	}
+	for b := 0; b+window <= len(body); b += window {
+		for _, i := range at[string(body[b:b+window])] {
+			lo, hi := i, i+window
+			if hit[lo] && hit[hi-1] {
+				continue
+			}
+			for lo > 0 && b-(i-lo) > 0 && words[lo-1] == body[b-(i-lo)-1] {
+				lo--
+			}
+			for hi < len(words) && b+hi-i < len(body) && words[hi] == body[b+hi-i] {
+				hi++
+			}
+			for k := lo; k < hi; k++ {
+				hit[k] = true
+			}
+		}
+	}
 }
 
 func (r *redactor) isPublic(w string) bool {

@@ -181,6 +181,9 @@ func plain(v any) string {
 
 // bodyWords describes a body that is no error object.
 func bodyWords(h http.Header, body []byte) string {
+	if enc := h.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
+		return "a compressed text, which was not asked for"
+	}
 	text := strings.TrimSpace(string(body))
 	if strings.Contains(h.Get("Content-Type"), "html") || strings.HasPrefix(text, "<") {
 		return "an HTML page, not the answer of an API"
