@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -34,7 +33,7 @@ func (c *calls) add(f fragment) bool {
 	if f.Index != nil {
 		index = *f.Index
 	}
-	args := argsOf(f.Function.Args)
+	args := llm.AppendArguments(nil, f.Function.Args)
 	to := c.find(f.ID, index, f.Function.Name, args)
 	if to == nil {
 		to = &call{id: f.ID, index: index, name: f.Function.Name}
@@ -95,7 +94,7 @@ func continued(k *call, name string, args []byte) *call {
 	switch {
 	case name == "" || k.name == "":
 		return k
-	case whole(k.args) && len(args) > 0:
+	case llm.IsObject(k.args) && len(args) > 0:
 		return nil
 	case name != k.name && (len(k.args) > 0 || k.id == ""):
 		return nil
@@ -103,23 +102,13 @@ func continued(k *call, name string, args []byte) *call {
 	return k
 }
 
-// whole reports whether args are a JSON object as they stand.
-func whole(args []byte) bool {
-	args = bytes.TrimSpace(args)
-	return len(args) > 0 && args[0] == '{' && json.Valid(args)
-}
-
 // done returns the calls of a complete reply. It reports false when one of
 // them has no name or arguments that are no JSON object; nothing is mended.
 func (c *calls) done() ([]domain.ModelCall, bool) {
 	out := make([]domain.ModelCall, 0, len(c.list))
 	for _, k := range c.list {
-		var j llm.Joiner
-		args := []byte(j.Add(k.args) + j.End())
-		if len(bytes.TrimSpace(args)) == 0 {
-			args = []byte("{}")
-		}
-		if k.name == "" || !whole(args) {
+		args, ok := llm.Arguments(k.args)
+		if k.name == "" || !ok {
 			return nil, false
 		}
 		out = append(out, domain.ModelCall{ProviderID: k.id, Name: k.name, Args: args})

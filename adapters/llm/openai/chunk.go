@@ -1,9 +1,7 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 
 	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
@@ -137,20 +135,12 @@ func (c *chunk) usages() *usage {
 	return nil
 }
 
-// errNotText is a text field that holds something else.
-var errNotText = errors.New("a text field holds no text")
-
 // textOf unescapes a text field: a string, null, or a list of parts whose
 // texts are joined. Parts that are thoughts come back as the second result.
 func textOf(raw json.RawMessage) (text, thought []byte, err error) {
-	raw = bytes.TrimSpace(raw)
-	switch {
-	case len(raw) == 0 || string(raw) == "null":
-		return nil, nil, nil
-	case raw[0] == '"':
-		return llm.Unescape(nil, raw[1:len(raw)-1]), nil, nil
-	case raw[0] != '[':
-		return nil, nil, errNotText
+	if !llm.Present(raw) || raw[0] != '[' {
+		text, err = llm.AppendText(nil, raw)
+		return text, nil, err
 	}
 	var parts []struct {
 		Type     string          `json:"type"`
@@ -158,7 +148,7 @@ func textOf(raw json.RawMessage) (text, thought []byte, err error) {
 		Thinking json.RawMessage `json:"thinking"`
 	}
 	if err := json.Unmarshal(raw, &parts); err != nil {
-		return nil, nil, errNotText
+		return nil, nil, llm.ErrNotText
 	}
 	for _, p := range parts {
 		said, _, err := textOf(p.Text)
@@ -173,17 +163,4 @@ func textOf(raw json.RawMessage) (text, thought []byte, err error) {
 		text, thought = append(text, said...), append(thought, inner...)
 	}
 	return text, thought, nil
-}
-
-// argsOf unescapes the arguments of a fragment: a piece of text, or, from
-// servers that do not stream them, the object itself.
-func argsOf(raw json.RawMessage) []byte {
-	raw = bytes.TrimSpace(raw)
-	switch {
-	case len(raw) == 0 || string(raw) == "null":
-		return nil
-	case raw[0] == '"':
-		return llm.Unescape(nil, raw[1:len(raw)-1])
-	}
-	return raw
 }

@@ -84,9 +84,6 @@ func (r *reply) counts() domain.UsageReported {
 	return out
 }
 
-// errLeft tells the caller to return; nobody sees it.
-var errLeft = domain.Errorf(domain.Cancelled, "the consumer has left")
-
 // delta takes in the usual event.
 func (r *reply) delta(d delta) error {
 	if len(d.reasoning) > 0 {
@@ -144,15 +141,15 @@ func (r *reply) message(m *message) error {
 	}
 	reasoning, _, err := textOf(raw)
 	if err != nil {
-		return r.x.Broken("a text field holds no text")
+		return r.x.Broken(err.Error())
 	}
 	content, inner, err := textOf(m.Content)
 	if err != nil {
-		return r.x.Broken("a text field holds no text")
+		return r.x.Broken(err.Error())
 	}
 	refusal, _, err := textOf(m.Refusal)
 	if err != nil {
-		return r.x.Broken("a text field holds no text")
+		return r.x.Broken(err.Error())
 	}
 	if len(reasoning) > 0 {
 		r.keep.Field = field
@@ -180,32 +177,15 @@ func (r *reply) message(m *message) error {
 	return nil
 }
 
-func (r *reply) say(piece []byte) error {
-	if len(piece) == 0 {
-		return nil
-	}
-	r.said = true
-	if s := r.text.Add(piece); s != "" {
-		r.shown = true
-		if !r.emit(domain.TextDelta{Text: s}) {
-			return errLeft
-		}
-	}
-	return nil
-}
+func (r *reply) say(piece []byte) error { return r.pass(&r.text, piece, false) }
 
-func (r *reply) think(piece []byte) error {
-	if len(piece) == 0 {
-		return nil
-	}
-	r.said = true
-	if s := r.thought.Add(piece); s != "" {
-		r.shown = true
-		if !r.emit(domain.ThoughtDelta{Text: s}) {
-			return errLeft
-		}
-	}
-	return nil
+func (r *reply) think(piece []byte) error { return r.pass(&r.thought, piece, true) }
+
+func (r *reply) pass(to *llm.Joiner, piece []byte, thought bool) error {
+	r.said = r.said || len(piece) > 0
+	s := to.Add(piece)
+	r.shown = r.shown || s != ""
+	return r.emit.Text(s, thought)
 }
 
 // finished notes the finish reason. From now on only counts and the end mark
@@ -225,48 +205,33 @@ func (r *reply) end(err error) error {
 	}
 	reason, known := reasonOf(r.finish)
 	if !known {
-		return r.x.Broken("it ended with the finish reason \"" + plainReason(r.finish) + "\"")
+		return r.x.Broken("it ended with the finish reason \"" + llm.PlainWord(r.finish) + "\"")
 	}
 	if r.refused {
 		reason = domain.FinishRefusal
 	}
-	var requested []domain.ModelCall
-	if reason == domain.FinishStop || reason == domain.FinishCalls {
-		var ok bool
-		if requested, ok = r.calls.done(); !ok {
-			return r.x.Broken("it holds a tool call without a name or whose arguments are no JSON object")
-		}
-		switch {
-		case len(requested) > 0:
-			reason = domain.FinishCalls
-		case reason == domain.FinishCalls:
-			return r.x.Broken("it says that it calls tools and calls none")
-		}
+	calls, whole := r.calls.done()
+	reason, calls, why := llm.Ending(reason, calls, whole)
+	if why != "" {
+		return r.x.Broken(why)
 	}
-	return r.close(reason, requested)
+	return r.close(reason, calls)
 }
 
 func (r *reply) close(reason domain.FinishReason, requested []domain.ModelCall) error {
-	if s := r.thought.End(); s != "" && !r.emit(domain.ThoughtDelta{Text: s}) {
-		return errLeft
+	if err := r.emit.Text(r.thought.End(), true); err != nil {
+		return err
 	}
-	if s := r.text.End(); s != "" && !r.emit(domain.TextDelta{Text: s}) {
-		return errLeft
+	if err := r.emit.Text(r.text.End(), false); err != nil {
+		return err
 	}
+	var counts domain.UsageReported
 	if r.usage != nil {
-		if u := r.counts(); (u.Usage != domain.Usage{}) && !r.emit(u) {
-			return errLeft
-		}
+		counts = r.counts()
 	}
-	for _, c := range requested {
-		if !r.emit(domain.CallRequested{Call: c}) {
-			return errLeft
-		}
-	}
-	if !r.emit(domain.Finish{Reason: reason, Opaque: r.keep.opaque(r.model.info.Ref.Provider, r.calls.list, requested)}) {
-		return errLeft
-	}
-	return nil
+	return r.emit.Close(counts, requested, domain.Finish{
+		Reason: reason, Opaque: r.keep.opaque(r.model.info.Ref.Provider, r.calls.list, requested),
+	})
 }
 
 // reasonOf maps a finish reason. The second result is false for one that is
@@ -286,15 +251,4 @@ func reasonOf(s string) (domain.FinishReason, bool) {
 		return domain.FinishRefusal, true
 	}
 	return "", false
-}
-
-// plainReason is an unknown finish reason fit to show.
-func plainReason(s string) string {
-	clean := strings.Map(func(c rune) rune {
-		if c == '_' || c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') {
-			return c
-		}
-		return -1
-	}, s)
-	return clean[:min(len(clean), 40)]
 }

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -146,11 +145,7 @@ type toolMessage struct {
 func (m *Model) render(req domain.ModelRequest, dropped option) ([]byte, error) {
 	b := body{Model: m.info.Ref.Model, Stream: true, Messages: m.messages(req, dropped)}
 	for _, t := range req.Tools {
-		schema := json.RawMessage(t.Schema)
-		if len(schema) == 0 {
-			schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		b.Tools = append(b.Tools, tool{Type: "function", Function: toolFunction{Name: t.Name, Description: t.Description, Parameters: schema}})
+		b.Tools = append(b.Tools, tool{Type: "function", Function: toolFunction{Name: t.Name, Description: t.Description, Parameters: llm.Schema(t)}})
 	}
 	if dropped&dropUsage == 0 && m.variant != openRouter {
 		b.StreamOptions = &streamOptions{IncludeUsage: true}
@@ -161,13 +156,7 @@ func (m *Model) render(req domain.ModelRequest, dropped option) ([]byte, error) 
 		b.MaxCompletion = req.MaxOutputTokens
 	}
 	m.vary(&b, req, dropped)
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(b); err != nil {
-		return nil, domain.WrapError(domain.Internal, err, "the request to the model could not be written")
-	}
-	return out.Bytes(), nil
+	return llm.Encode(b)
 }
 
 // messages renders the conversation. Messages of one role that follow each
@@ -292,13 +281,9 @@ func assistant(r domain.ModelReply, keep keepsake, names *llm.CallNames) assista
 		out.Thought = &r.Thought
 	}
 	for i, c := range r.Calls {
-		args := string(c.Args)
-		if args == "" {
-			args = "{}"
-		}
 		out.Calls = append(out.Calls, sentCall{
 			ID: names.Add(c), Type: "function",
-			Function: sentFunction{Name: llm.ToolName(c.Name), Args: args}, Extra: keep.Calls[position(i)],
+			Function: sentFunction{Name: llm.ToolName(c.Name), Args: string(llm.Sent(c))}, Extra: keep.Calls[position(i)],
 		})
 	}
 	return out
