@@ -124,6 +124,11 @@ func (p *Provider) request(ctx context.Context, call Call, key string) (*http.Re
 	for name, value := range p.Headers {
 		req.Header.Set(name, value)
 	}
+	// A connection that was kept may be closed by the other side just as it is
+	// used again. The name, without a value, is not sent: it tells the pool that
+	// a request which got not one byte of an answer from such a connection may
+	// be sent once more over another.
+	req.Header["X-Idempotency-Key"] = nil
 	if key != "" && call.Sign != nil && !p.authorized() {
 		if err := call.Sign(req, call.Body, key, p.Client.cfg.Now()); err != nil {
 			return nil, err

@@ -181,8 +181,11 @@ func (w *Writer) Hang() {
 	<-w.Req.Context().Done()
 }
 
-// Break breaks the connection. It does not return.
-func (w *Writer) Break() { panic(http.ErrAbortHandler) }
+// Break breaks the connection in an answer that has begun. It does not return.
+func (w *Writer) Break() {
+	w.Flush()
+	panic(http.ErrAbortHandler)
+}
 
 // Refuse answers with a status and a body that is the dialect's error object.
 func (w *Writer) Refuse(r porttest.Refusal, body string) {
