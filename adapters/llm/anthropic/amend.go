@@ -82,11 +82,11 @@ func numbers(s string, most int) []int64 {
 // changed, and pictures it cannot show its model.
 func (a *amends) amend(words string, sent *plan) bool {
 	switch {
-	case !a.still && sent.think != nil && has(words, "expected `thinking`", "must start with a thinking block"):
+	case !a.still && sent.think != nil && llm.Says(words, "expected `thinking`", "must start with a thinking block"):
 		a.still = true
-	case !a.bare && sent.thoughts && has(words, "thinking") && has(words, "signature", "cannot be modified", "different conversation", "must contain thinking", "final block"):
+	case !a.bare && sent.thoughts && llm.Says(words, "thinking") && llm.Says(words, "signature", "cannot be modified", "different conversation", "must contain thinking", "final block"):
 		a.bare = true
-	case !a.blind && sent.pictures && has(words, "image") && !has(words, "thinking"):
+	case !a.blind && sent.pictures && llm.Says(words, "image") && !llm.Says(words, "thinking"):
 		a.blind = true
 	default:
 		return false
@@ -98,18 +98,18 @@ func (a *amends) amend(words string, sent *plan) bool {
 func (m *Model) drop(words string, sent *plan) bool {
 	var drop option
 	switch {
-	case has(words, "cache_control"):
+	case llm.Says(words, "cache_control"):
 		drop = dropCache
-	case sent.beta != "" && has(words, "anthropic-beta", "beta header"):
+	case sent.beta != "" && llm.Says(words, "anthropic-beta", "beta header"):
 		drop = dropBeta
-	case sent.effort != "" && has(words, "output_config", "effort") && !has(words, "thinking.type"):
+	case sent.effort != "" && llm.Says(words, "output_config", "effort") && !llm.Says(words, "thinking.type"):
 		drop = dropEffort
-	case sent.think == nil || !has(words, "thinking", "budget_tokens", "adaptive"):
+	case sent.think == nil || !llm.Says(words, "thinking", "budget_tokens", "adaptive"):
 	case sent.think.Type == "disabled":
 		drop = dropOff
-	case has(words, "display"):
+	case llm.Says(words, "display"):
 		drop = dropDisplay
-	case sent.dropped&swapThinking == 0 && has(words, "adaptive", "enabled", "budget_tokens", "thinking.type"):
+	case sent.dropped&swapThinking == 0 && llm.Says(words, "adaptive", "enabled", "budget_tokens", "thinking.type"):
 		drop = swapThinking
 	default:
 		drop = dropThinking
@@ -117,13 +117,4 @@ func (m *Model) drop(words string, sent *plan) bool {
 	drop &^= sent.dropped
 	m.dropped.Or(uint32(drop))
 	return drop != 0
-}
-
-func has(s string, subs ...string) bool {
-	for _, sub := range subs {
-		if strings.Contains(s, sub) {
-			return true
-		}
-	}
-	return false
 }

@@ -1,9 +1,7 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 
 	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
@@ -95,19 +93,4 @@ func (u usage) domain() domain.Usage {
 		out.Thought = min(count(u.Details.Thinking), out.Output)
 	}
 	return out
-}
-
-// errNotText is a text field that holds something else.
-var errNotText = errors.New("a text field holds no text")
-
-// textOf unescapes a text field: a string or null.
-func textOf(raw rawMessage) ([]byte, error) {
-	raw = bytes.TrimSpace(raw)
-	switch {
-	case len(raw) == 0 || string(raw) == "null":
-		return nil, nil
-	case raw[0] == '"':
-		return llm.Unescape(nil, raw[1:len(raw)-1]), nil
-	}
-	return nil, errNotText
 }

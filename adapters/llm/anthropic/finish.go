@@ -3,6 +3,7 @@ package anthropic
 import (
 	"strings"
 
+	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 )
 
@@ -28,36 +29,15 @@ func (r *reply) end() error {
 		f.Retry = r.stop != pause // it would pause again
 		return f
 	}
-	var requested []domain.ModelCall
-	if reason == domain.FinishStop || reason == domain.FinishCalls {
-		var ok bool
-		if requested, ok = r.parts.calls(); !ok {
-			return r.x.Broken("it holds a tool call without a name or whose arguments are no JSON object")
-		}
-		switch {
-		case len(requested) > 0:
-			reason = domain.FinishCalls
-		case reason == domain.FinishCalls:
-			return r.x.Broken("it says that it calls tools and calls none")
-		}
+	calls, whole := r.parts.calls()
+	reason, calls, why = llm.Ending(reason, calls, whole)
+	if why != "" {
+		return r.x.Broken(why)
 	}
-	return r.close(reason, requested)
-}
-
-func (r *reply) close(reason domain.FinishReason, requested []domain.ModelCall) error {
-	if u := r.usage.domain(); u != (domain.Usage{}) && !r.emit(domain.UsageReported{Usage: u}) {
-		return errLeft
-	}
-	for _, c := range requested {
-		if !r.emit(domain.CallRequested{Call: c}) {
-			return errLeft
-		}
-	}
-	l := r.parts.layout(len(requested), reason == domain.FinishLength)
-	if !r.emit(domain.Finish{Reason: reason, Opaque: l.opaque(r.model.info.Ref, r.sent.prefix)}) {
-		return errLeft
-	}
-	return nil
+	l := r.parts.layout(len(calls), reason == domain.FinishLength)
+	return r.emit.Close(domain.UsageReported{Usage: r.usage.domain()}, calls, domain.Finish{
+		Reason: reason, Opaque: l.opaque(r.model.info.Ref, r.sent.prefix),
+	})
 }
 
 // pause is the stop reason of a reply that waits for a tool of the provider's
@@ -81,11 +61,5 @@ func reasonOf(s string) (reason domain.FinishReason, why string) {
 	case pause:
 		return "", "it paused for a tool of the provider's own, which nobody asked for"
 	}
-	return "", "it ended with the stop reason \"" + plainReason(s) + "\""
-}
-
-// plainReason is an unknown stop reason fit to show.
-func plainReason(s string) string {
-	clean := strings.ReplaceAll(plain(s), "__", "_")
-	return clean[:min(len(clean), 40)]
+	return "", "it ended with the stop reason \"" + llm.PlainWord(s) + "\""
 }

@@ -131,7 +131,7 @@ func FuzzScan(f *testing.F) {
 		if d.think {
 			raw, kind = e.Delta.Thinking, "thinking_delta"
 		}
-		want, err := textOf(raw)
+		want, err := llm.AppendText(nil, raw)
 		if err != nil || e.Delta.Type != kind || !bytes.Equal(llm.Unescape(nil, d.text), want) {
 			t.Fatalf("%q: fast %q, full %q, %v", data, d.text, want, err)
 		}

@@ -1,9 +1,9 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"strings"
 
+	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 )
 
@@ -126,11 +126,7 @@ func (c *conversation) reply(r domain.ModelReply) {
 func (c *conversation) call(call domain.ModelCall) *block {
 	w := &waiting{call: call, wire: c.names.add(call)}
 	c.waiting = append(c.waiting, w)
-	input := json.RawMessage(call.Args)
-	if len(input) == 0 {
-		input = json.RawMessage("{}")
-	}
-	return &block{Type: "tool_use", ID: w.wire, Name: plainName(call.Name), Input: input}
+	return &block{Type: "tool_use", ID: w.wire, Name: plainName(call.Name), Input: llm.Sent(call)}
 }
 
 // output adds the result of a call. One whose call is not there, and what a

@@ -84,24 +84,13 @@ func (ps *parts) grow(n int) bool {
 	return ps.bytes <= llm.MaxEvent
 }
 
-// whole reports whether args are a JSON object as they stand.
-func whole(args []byte) bool {
-	args = bytes.TrimSpace(args)
-	return len(args) > 0 && args[0] == '{' && json.Valid(args)
-}
-
 // arguments returns what a call was called with: what was streamed, else what
 // stood in the beginning.
-func (p *part) arguments() []byte {
-	var j llm.Joiner
-	args := []byte(j.Add(p.args) + j.End())
-	if len(bytes.TrimSpace(args)) == 0 {
-		args = bytes.Clone(bytes.TrimSpace(p.input))
+func (p *part) arguments() ([]byte, bool) {
+	if came := p.args; len(bytes.TrimSpace(came)) > 0 || !llm.Present(p.input) {
+		return llm.Arguments(came)
 	}
-	if len(args) == 0 || string(args) == "null" && len(p.args) == 0 {
-		args = []byte("{}")
-	}
-	return args
+	return llm.Arguments(p.input)
 }
 
 // calls returns the calls of a complete reply. It reports false when one of
@@ -112,8 +101,8 @@ func (ps *parts) calls() ([]domain.ModelCall, bool) {
 		if p.kind != isCall {
 			continue
 		}
-		args := p.arguments()
-		if p.name == "" || !whole(args) {
+		args, ok := p.arguments()
+		if p.name == "" || !ok {
 			return nil, false
 		}
 		out = append(out, domain.ModelCall{ProviderID: p.id, Name: p.name, Args: args})

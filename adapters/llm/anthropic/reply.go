@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/berth-dev/berth/adapters/llm"
-	"github.com/berth-dev/berth/core/domain"
 )
 
 // reply is one answer as far as it has come.
@@ -94,7 +93,7 @@ func (r *reply) event(ev llm.Event) (done bool, err error) {
 		}
 		return false, r.x.Broken("it holds an event that is no JSON of the expected form")
 	}
-	if e.Type == "error" || len(e.Error) > 0 && string(e.Error) != "null" {
+	if e.Type == "error" || llm.Present(e.Error) {
 		refusal, _ := llm.ParseRefusal(ev.Data)
 		return false, r.x.Refused(refusal)
 	}
@@ -190,7 +189,7 @@ func (r *reply) grow(index int, d *piece) error {
 			return r.hold(len(d.Signature))
 		}
 	case "input_json_delta":
-		args, err := textOf(d.Partial)
+		args, err := llm.AppendText(nil, d.Partial)
 		if err != nil {
 			return r.x.Broken(err.Error())
 		}
@@ -207,7 +206,7 @@ func (r *reply) grow(index int, d *piece) error {
 }
 
 func (r *reply) raw(raw rawMessage, index int, to func(int, []byte) error) error {
-	text, err := textOf(raw)
+	text, err := llm.AppendText(nil, raw)
 	if err != nil {
 		return r.x.Broken(err.Error())
 	}
@@ -220,9 +219,6 @@ func (r *reply) hold(n int) error {
 	}
 	return nil
 }
-
-// errLeft tells the caller to return; nobody sees it.
-var errLeft = domain.Errorf(domain.Cancelled, "the consumer has left")
 
 func (r *reply) say(index int, piece []byte) error {
 	if len(piece) == 0 {
@@ -278,15 +274,10 @@ func (r *reply) tell(p *part, s string) error {
 		return nil
 	}
 	r.shown = true
-	var ev domain.ModelEvent = domain.TextDelta{Text: s}
 	if p.kind == isThought {
 		p.thought = append(p.thought, s...)
-		ev = domain.ThoughtDelta{Text: s}
 	} else {
 		p.text += len(s)
 	}
-	if !r.emit(ev) {
-		return errLeft
-	}
-	return nil
+	return r.emit.Text(s, p.kind == isThought)
 }

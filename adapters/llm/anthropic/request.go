@@ -1,9 +1,9 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
 
+	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 )
 
@@ -93,26 +93,15 @@ func (m *Model) render(req domain.ModelRequest, p *plan) ([]byte, error) {
 	if p.dropped&dropCache == 0 {
 		b.mark()
 	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(b); err != nil {
-		return nil, domain.WrapError(domain.Internal, err, "the request to the model could not be written")
-	}
-	return out.Bytes(), nil
+	return llm.Encode(b)
 }
 
 // tools describes the tools of a request. One without any whose conversation
 // holds calls describes those, because calls of unknown tools are refused.
 func tools(req domain.ModelRequest) []tool {
-	none := json.RawMessage(`{"type":"object","properties":{}}`)
 	var out []tool
 	for _, t := range req.Tools {
-		schema := json.RawMessage(t.Schema)
-		if len(schema) == 0 {
-			schema = none
-		}
-		out = append(out, tool{Name: t.Name, Description: t.Description, Schema: schema})
+		out = append(out, tool{Name: t.Name, Description: t.Description, Schema: llm.Schema(t)})
 	}
 	if len(out) > 0 {
 		return out
@@ -126,7 +115,7 @@ func tools(req domain.ModelRequest) []tool {
 		for _, c := range r.Calls {
 			if name := plainName(c.Name); !seen[name] {
 				seen[name] = true
-				out = append(out, tool{Name: name, Schema: none})
+				out = append(out, tool{Name: name, Schema: llm.AnyObject()})
 			}
 		}
 	}
