@@ -227,7 +227,7 @@ func (r Refusal) classify() (code domain.Code, retry bool) {
 	kind := strings.ToLower(r.Type + " " + r.Code)
 	words := strings.ToLower(r.Message)
 	switch {
-	case r.Spent, has(kind, "insufficient_quota", "billing", "insufficient_balance", "credits", "servicequotaexceeded") || r.Status == http.StatusPaymentRequired,
+	case r.Spent, has(kind, "insufficient_quota", "billing", "insufficient_balance", "credits", "servicequotaexceeded", "arrearage") || r.Status == http.StatusPaymentRequired,
 		has(kind, "throttlingexception") && has(words, "per day"),
 		r.Status != http.StatusBadRequest && r.After < 0 && spent(words),
 		r.Status == http.StatusBadRequest && has(words, "credit balance is too low", "reached your specified api usage limit"):
@@ -281,7 +281,8 @@ const statusCancelled = 499
 // spent recognises an account that waiting does not fill.
 func spent(words string) bool {
 	return has(words, "exceeded your current quota", "monthly quota", "monthly limit", "monthly usage", "usage limit",
-		"insufficient balance", "insufficient credits", "insufficient quota", "out of credits", "credit balance is too low", "key limit exceeded") &&
+		"insufficient balance", "insufficient credits", "insufficient quota", "out of credits", "credit balance is too low", "key limit exceeded",
+		"requests per day", "tokens per day", "daily limit", "daily quota", "余额不足", "欠费") &&
 		!has(words, "retry in", "try again in")
 }
 
