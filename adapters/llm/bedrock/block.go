@@ -1,9 +1,6 @@
 package bedrock
 
 import (
-	"bytes"
-	"encoding/json"
-
 	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 )
@@ -92,21 +89,11 @@ func (b *blocks) calls(names *toolNames) ([]domain.ModelCall, bool) {
 		if k.kind != callBlock {
 			continue
 		}
-		var j llm.Joiner
-		args := []byte(j.Add(k.args) + j.End())
-		if len(bytes.TrimSpace(args)) == 0 {
-			args = []byte("{}")
-		}
-		if !k.closed || k.name == "" || !object(args) {
+		args, ok := llm.Arguments(k.args)
+		if !k.closed || k.name == "" || !ok {
 			return nil, false
 		}
 		out = append(out, domain.ModelCall{ProviderID: k.id, Name: names.ours(k.name), Args: args})
 	}
 	return out, true
-}
-
-// object reports whether args are one JSON object.
-func object(args []byte) bool {
-	args = bytes.TrimSpace(args)
-	return len(args) > 0 && args[0] == '{' && json.Valid(args)
 }

@@ -3,6 +3,7 @@ package bedrock
 import (
 	"strings"
 
+	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 )
 
@@ -142,10 +143,7 @@ func signedThought(text, signature string) content {
 }
 
 func (w *conversation) call(c domain.ModelCall) content {
-	args := c.Args
-	if len(args) == 0 {
-		args = []byte("{}")
-	}
+	args := llm.Sent(c)
 	if w.plain {
 		return content{Text: "[call of " + c.Name + " with " + string(args) + "]"}
 	}

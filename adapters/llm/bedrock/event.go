@@ -1,9 +1,7 @@
 package bedrock
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"github.com/berth-dev/berth/adapters/llm"
@@ -59,21 +57,6 @@ func (u usage) domain() domain.Usage {
 		Input: int64(u.Input + u.CacheRead + u.CacheWrite), Output: int64(u.Output),
 		CachedRead: int64(u.CacheRead), CachedWrite: int64(u.CacheWrite),
 	}
-}
-
-// errNotText is a text field that holds something else.
-var errNotText = errors.New("a text field holds no text")
-
-// textOf unescapes a text field behind dst; an absent one and null are empty.
-func textOf(dst []byte, raw json.RawMessage) ([]byte, error) {
-	raw = bytes.TrimSpace(raw)
-	switch {
-	case len(raw) == 0 || string(raw) == "null":
-		return dst, nil
-	case raw[0] != '"':
-		return dst, errNotText
-	}
-	return llm.Unescape(dst, raw[1:len(raw)-1]), nil
 }
 
 // refusal reads an exception or an error that came in place of an event. The

@@ -2,8 +2,8 @@ package bedrock
 
 import (
 	"errors"
-	"strings"
 
+	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 )
 
@@ -23,22 +23,14 @@ func (r *reply) end(err error) error {
 	}
 	reason, known := reasonOf(r.stop)
 	if !known {
-		return r.x.Broken("it ended with the reason \"" + plainReason(r.stop) + "\"")
+		return r.x.Broken("it ended with the reason \"" + llm.PlainWord(r.stop) + "\"")
 	}
-	var requested []domain.ModelCall
-	if reason == domain.FinishStop || reason == domain.FinishCalls {
-		var ok bool
-		if requested, ok = r.blocks.calls(r.names); !ok {
-			return r.broken("a tool call that is not whole, or whose arguments are no JSON object")
-		}
-		switch {
-		case len(requested) > 0:
-			reason = domain.FinishCalls
-		case reason == domain.FinishCalls:
-			return r.x.Broken("it says that it calls tools and calls none")
-		}
+	calls, whole := r.blocks.calls(r.names)
+	reason, calls, why := llm.Ending(reason, calls, whole)
+	if why != "" {
+		return r.x.Broken(why)
 	}
-	return r.finish(reason, requested)
+	return r.finish(reason, calls)
 }
 
 // unfinished is the failure of a stream that ended before its reply did.
@@ -51,26 +43,17 @@ func (r *reply) unfinished(err error) error {
 	return r.x.Cut(err)
 }
 
-func (r *reply) finish(reason domain.FinishReason, requested []domain.ModelCall) error {
+func (r *reply) finish(reason domain.FinishReason, calls []domain.ModelCall) error {
 	for _, b := range r.blocks.list {
 		if err := r.pass(b, b.join.End()); err != nil {
 			return err
 		}
 	}
+	var counts domain.UsageReported
 	if r.usage != nil {
-		if u := r.usage.domain(); u != (domain.Usage{}) && !r.emit(domain.UsageReported{Usage: u}) {
-			return errLeft
-		}
+		counts.Usage = r.usage.domain()
 	}
-	for _, c := range requested {
-		if !r.emit(domain.CallRequested{Call: c}) {
-			return errLeft
-		}
-	}
-	if !r.emit(domain.Finish{Reason: reason, Opaque: r.model.keep(&r.blocks, len(requested))}) {
-		return errLeft
-	}
-	return nil
+	return r.emit.Close(counts, calls, domain.Finish{Reason: reason, Opaque: r.model.keep(&r.blocks, len(calls))})
 }
 
 // reasonOf maps why a reply ended. The second result is false for what is no
@@ -88,15 +71,4 @@ func reasonOf(s string) (domain.FinishReason, bool) {
 		return domain.FinishRefusal, true
 	}
 	return "", false
-}
-
-// plainReason is an unknown reason fit to show.
-func plainReason(s string) string {
-	clean := strings.Map(func(c rune) rune {
-		if c == '_' || c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') {
-			return c
-		}
-		return -1
-	}, s)
-	return clean[:min(len(clean), 40)]
 }

@@ -36,14 +36,7 @@ func (m *Model) refusedOption(err error, dropped option) option {
 		return 0
 	}
 	words := strings.ToLower(f.Words)
-	has := func(any ...string) bool {
-		for _, s := range any {
-			if strings.Contains(words, s) {
-				return true
-			}
-		}
-		return false
-	}
+	has := func(any ...string) bool { return llm.Says(words, any...) }
 	var drop option
 	switch {
 	case has("cachepoint", "cache point", "prompt caching", "cache_control"):

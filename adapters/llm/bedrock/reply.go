@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/adapters/llm"
-	"github.com/berth-dev/berth/core/domain"
 )
 
 // afterStop is how long to wait for the counts once a reply is complete.
@@ -176,7 +175,7 @@ func (r *reply) delta() error {
 	}
 	before := len(k.args)
 	var err error
-	if k.args, err = textOf(k.args, d.Call.Input); err != nil {
+	if k.args, err = llm.AppendText(k.args, d.Call.Input); err != nil {
 		return r.broken(err.Error())
 	}
 	return r.grow(len(k.args) - before)
@@ -195,7 +194,7 @@ func (r *reply) think() error {
 		k := r.blocks.open(r.ev.Index, thoughtBlock)
 		before := len(k.signature)
 		var err error
-		if k.signature, err = textOf(k.signature, t.Signature); err != nil {
+		if k.signature, err = llm.AppendText(k.signature, t.Signature); err != nil {
 			return r.broken(err.Error())
 		}
 		return r.grow(len(k.signature) - before)
@@ -215,13 +214,10 @@ func (r *reply) grow(n int) error {
 	return nil
 }
 
-// errLeft tells the caller to return; nobody sees it.
-var errLeft = domain.Errorf(domain.Cancelled, "the consumer has left")
-
 // say passes a piece of text or thought on.
 func (r *reply) say(k kind, raw json.RawMessage) error {
 	var err error
-	if r.scratch, err = textOf(r.scratch[:0], raw); err != nil {
+	if r.scratch, err = llm.AppendText(r.scratch[:0], raw); err != nil {
 		return r.broken(err.Error())
 	}
 	if len(r.scratch) == 0 && k == textBlock {
@@ -237,14 +233,7 @@ func (r *reply) pass(b *block, s string) error {
 	}
 	b.size += len(s)
 	r.shown = true
-	var ev domain.ModelEvent = domain.TextDelta{Text: s}
-	if b.kind == thoughtBlock {
-		ev = domain.ThoughtDelta{Text: s}
-	}
-	if !r.emit(ev) {
-		return errLeft
-	}
-	return nil
+	return r.emit.Text(s, b.kind == thoughtBlock)
 }
 
 // close ends all blocks of an index.

@@ -1,10 +1,10 @@
 package bedrock
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
+	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 )
 
@@ -104,23 +104,15 @@ func (m *Model) render(req domain.ModelRequest, dropped option) ([]byte, *toolNa
 	}
 	m.think(&b, req.Thoughts, w.unsigned, dropped)
 	m.cache(&b, dropped)
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(b); err != nil {
-		return nil, nil, domain.WrapError(domain.Internal, err, "the request to the model could not be written")
-	}
-	return out.Bytes(), names, nil
+	out, err := llm.Encode(b)
+	return out, names, err
 }
 
 func tools(specs []domain.ToolSpec, names *toolNames) []tool {
 	out := make([]tool, 0, len(specs)+1)
 	for _, t := range specs {
 		spec := &toolSpec{Name: names.theirs(t.Name), Description: t.Description}
-		spec.Input.JSON = t.Schema
-		if len(t.Schema) == 0 {
-			spec.Input.JSON = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
+		spec.Input.JSON = llm.Schema(t)
 		out = append(out, tool{Spec: spec})
 	}
 	return out

@@ -3,7 +3,6 @@ package responses
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 
 	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
@@ -89,51 +88,11 @@ func (u usage) domain() domain.Usage {
 	return out
 }
 
-// errNotText is a text field that holds something else.
-var errNotText = errors.New("a text field holds no text")
-
-// textOf appends what a text field says: a string, or null for nothing.
-func textOf(dst []byte, raw json.RawMessage) ([]byte, error) {
-	switch {
-	case !present(raw):
-		return dst, nil
-	case raw[0] == '"':
-		return llm.Unescape(dst, raw[1:len(raw)-1]), nil
-	}
-	return dst, errNotText
-}
-
-// argsOf returns the arguments of a call: a text, or, from servers that do not
-// quote them, the object itself.
-func argsOf(raw json.RawMessage) []byte {
-	switch {
-	case !present(raw):
-		return nil
-	case raw[0] == '"':
-		return llm.Unescape(nil, raw[1:len(raw)-1])
-	}
-	return raw
-}
-
-func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
-
-// words makes whole characters of a text that came in pieces.
-func words(text []byte) string {
-	var j llm.Joiner
-	return j.Add(text) + j.End()
-}
-
-// isObject reports whether args are a JSON object as they stand.
-func isObject(args []byte) bool {
-	args = bytes.TrimSpace(args)
-	return len(args) > 0 && args[0] == '{' && json.Valid(args)
-}
-
 // sameArgs compares arguments, white space aside.
 func sameArgs(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
 	var x, y bytes.Buffer
-	return json.Compact(&x, []byte(words(a))) == nil && json.Compact(&y, []byte(words(b))) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+	return json.Compact(&x, []byte(llm.Whole(a))) == nil && json.Compact(&y, []byte(llm.Whole(b))) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -144,14 +143,14 @@ func (r *reply) wholeMessage(it *item, o output) error {
 			r.refused, field = true, c.Refusal
 		}
 		var err error
-		if text, err = textOf(text, field); err != nil {
+		if text, err = llm.AppendText(text, field); err != nil {
 			return r.notText()
 		}
 	}
 	if o.Content == nil {
 		return nil
 	}
-	came, all := words(it.got), words(text)
+	came, all := llm.Whole(it.got), llm.Whole(text)
 	rest, ok := strings.CutPrefix(all, came)
 	if !ok {
 		return r.x.Broken("the text of a message is not the one that came in pieces")
@@ -162,7 +161,7 @@ func (r *reply) wholeMessage(it *item, o output) error {
 // wholeReasoning keeps reasoning to be given back. One without its encrypted
 // form or its own text cannot be read by a server that has not stored it.
 func (r *reply) wholeReasoning(it *item, o output, raw json.RawMessage) error {
-	if present(o.Encrypted) && string(o.Encrypted) != `""` || len(o.Content) > 0 {
+	if llm.Present(o.Encrypted) && string(o.Encrypted) != `""` || len(o.Content) > 0 {
 		it.raw = raw
 		if r.grow(len(raw)); r.bytes > llm.MaxEvent {
 			return r.x.Cut(llm.ErrTooLong)
@@ -176,7 +175,7 @@ func (r *reply) wholeReasoning(it *item, o output, raw json.RawMessage) error {
 		parts = o.Content
 	}
 	for i, c := range parts {
-		text, err := textOf(nil, c.Text)
+		text, err := llm.AppendText(nil, c.Text)
 		if err != nil {
 			return r.notText()
 		}
@@ -203,10 +202,10 @@ func (r *reply) wholeCall(it *item, o output) error {
 }
 
 func (r *reply) wholeArgs(it *item, raw json.RawMessage) error {
-	if !present(raw) {
+	if !llm.Present(raw) {
 		return nil
 	}
-	args := argsOf(raw)
+	args := llm.AppendArguments(nil, raw)
 	if len(it.got) > 0 && !sameArgs(it.got, args) {
 		return r.x.Broken("the arguments of a tool call are not those that came in pieces")
 	}
@@ -279,12 +278,4 @@ func (r *reply) settle(listed []json.RawMessage, came []*item, kind string) erro
 		return r.x.Broken("its closing event lists other tool calls than came before it")
 	}
 	return nil
-}
-
-// emptyArgs is what no arguments at all mean.
-func emptyArgs(args []byte) []byte {
-	if len(bytes.TrimSpace(args)) == 0 {
-		return []byte("{}")
-	}
-	return args
 }

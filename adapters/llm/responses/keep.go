@@ -47,7 +47,7 @@ func (r *reply) opaque() *domain.Opaque {
 	if !more {
 		return nil
 	}
-	data, err := encode(k)
+	data, err := llm.Encode(k)
 	if err != nil {
 		return nil // raw values came out of a decoder, so they always encode
 	}
@@ -116,9 +116,5 @@ func (m *Model) said(r domain.ModelReply, names *llm.CallNames, dropped option) 
 }
 
 func called(c domain.ModelCall, names *llm.CallNames) functionCall {
-	args := string(c.Args)
-	if args == "" {
-		args = "{}"
-	}
-	return functionCall{Type: "function_call", ID: names.Add(c), Name: llm.ToolName(c.Name), Args: args}
+	return functionCall{Type: "function_call", ID: names.Add(c), Name: llm.ToolName(c.Name), Args: string(llm.Sent(c))}
 }

@@ -29,14 +29,11 @@ type reply struct {
 	finish   domain.FinishReason
 }
 
-// errLeft tells the caller to return; nobody sees it.
-var errLeft = domain.Errorf(domain.Cancelled, "the consumer has left")
-
 func (r *reply) malformed() error {
 	return r.x.Broken("it holds an event that is no JSON of the expected form")
 }
 
-func (r *reply) notText() error { return r.x.Broken("a text field holds no text") }
+func (r *reply) notText() error { return r.x.Broken(llm.ErrNotText.Error()) }
 
 // event takes in one event of the stream and reports whether it closed the
 // response.
@@ -76,7 +73,7 @@ func (r *reply) event(ev llm.Event) (closed bool, err error) {
 	case "error":
 		return false, r.failed(ev.Data)
 	}
-	if present(e.Error) {
+	if llm.Present(e.Error) {
 		return false, r.failed(ev.Data)
 	}
 	return false, nil
@@ -110,7 +107,7 @@ func (r *reply) failed(data []byte) error {
 
 func (r *reply) textDelta(e *event) error {
 	var err error
-	if r.scratch, err = textOf(r.scratch[:0], e.Delta); err != nil {
+	if r.scratch, err = llm.AppendText(r.scratch[:0], e.Delta); err != nil {
 		return r.notText()
 	}
 	return r.say(r.piece(kindMessage, e), r.scratch)
@@ -118,7 +115,7 @@ func (r *reply) textDelta(e *event) error {
 
 func (r *reply) thoughtDelta(e *event, part int) error {
 	var err error
-	if r.scratch, err = textOf(r.scratch[:0], e.Delta); err != nil {
+	if r.scratch, err = llm.AppendText(r.scratch[:0], e.Delta); err != nil {
 		return r.notText()
 	}
 	return r.think(r.piece(kindReasoning, e), part, r.scratch)
@@ -126,7 +123,7 @@ func (r *reply) thoughtDelta(e *event, part int) error {
 
 func (r *reply) argsDelta(e *event) error {
 	var err error
-	if r.scratch, err = textOf(r.scratch[:0], e.Delta); err != nil {
+	if r.scratch, err = llm.AppendText(r.scratch[:0], e.Delta); err != nil {
 		return r.notText()
 	}
 	return r.keep(r.piece(kindCall, e), r.scratch)
@@ -201,7 +198,7 @@ func (r *reply) show(ev domain.ModelEvent, text string) error {
 	}
 	r.shown = true
 	if !r.emit(ev) {
-		return errLeft
+		return llm.ErrLeft
 	}
 	return nil
 }
@@ -217,7 +214,7 @@ func (r *reply) costs() {
 // closing takes in the event that closes a response.
 func (r *reply) closing(e *event) error {
 	var resp response
-	if present(e.Response) && json.Unmarshal(e.Response, &resp) != nil {
+	if llm.Present(e.Response) && json.Unmarshal(e.Response, &resp) != nil {
 		return r.malformed()
 	}
 	switch resp.Status {
@@ -246,7 +243,7 @@ func (r *reply) closed(resp *response, data []byte) error {
 	if resp.Usage != nil {
 		r.usage = resp.Usage
 	}
-	if present(resp.Error) {
+	if llm.Present(resp.Error) {
 		return r.failed(data)
 	}
 	reason := ""
@@ -263,7 +260,7 @@ func (r *reply) closed(resp *response, data []byte) error {
 	case resp.Status == "failed":
 		return r.x.Refused(llm.Refusal{Message: "the response failed", After: -1})
 	default:
-		return r.x.Broken("it ended with the status \"" + plainWord(resp.Status) + "\" and the reason \"" + plainWord(reason) + "\"")
+		return r.x.Broken("it ended with the status \"" + llm.PlainWord(resp.Status) + "\" and the reason \"" + llm.PlainWord(reason) + "\"")
 	}
 	return r.absorb(resp.Output)
 }
@@ -273,46 +270,34 @@ func (r *reply) end() error {
 	if r.refused {
 		r.finish = domain.FinishRefusal
 	}
-	var requested []domain.ModelCall
-	if r.finish == domain.FinishStop {
-		for _, it := range r.ofKind(kindCall) {
-			args := emptyArgs([]byte(words(it.got)))
-			if it.name == "" || it.half || !isObject(args) {
-				return r.x.Broken("it holds a tool call that is not whole, or whose arguments are no JSON object")
-			}
-			requested = append(requested, domain.ModelCall{ProviderID: it.callID, Name: it.name, Args: args})
-			r.finish = domain.FinishCalls
-		}
+	calls, whole := r.calls()
+	reason, calls, why := llm.Ending(r.finish, calls, whole)
+	if why != "" {
+		return r.x.Broken(why)
 	}
-	if s := r.thought.End(); s != "" && !r.emit(domain.ThoughtDelta{Text: s}) {
-		return errLeft
+	r.finish = reason
+	if err := r.emit.Text(r.thought.End(), true); err != nil {
+		return err
 	}
 	if err := r.endText(""); err != nil {
 		return err
 	}
+	var counts domain.UsageReported
 	if r.usage != nil {
-		if u := r.usage.domain(); u != (domain.Usage{}) && !r.emit(domain.UsageReported{Usage: u}) {
-			return errLeft
-		}
+		counts.Usage = r.usage.domain()
 	}
-	for _, c := range requested {
-		if !r.emit(domain.CallRequested{Call: c}) {
-			return errLeft
-		}
-	}
-	if !r.emit(domain.Finish{Reason: r.finish, Opaque: r.opaque()}) {
-		return errLeft
-	}
-	return nil
+	return r.emit.Close(counts, calls, domain.Finish{Reason: r.finish, Opaque: r.opaque()})
 }
 
-// plainWord is a word of the wire fit to show.
-func plainWord(s string) string {
-	clean := strings.Map(func(c rune) rune {
-		if c == '_' || c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') {
-			return c
+// calls returns the calls of the reply. It reports false when one of them is
+// not whole, has no name, or arguments that are no JSON object.
+func (r *reply) calls() (calls []domain.ModelCall, whole bool) {
+	for _, it := range r.ofKind(kindCall) {
+		args, ok := llm.Arguments(it.got)
+		if it.name == "" || it.half || !ok {
+			return nil, false
 		}
-		return -1
-	}, s)
-	return clean[:min(len(clean), 40)]
+		calls = append(calls, domain.ModelCall{ProviderID: it.callID, Name: it.name, Args: args})
+	}
+	return calls, true
 }

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -34,14 +33,7 @@ func refusedOption(err error, level domain.ThoughtLevel, dropped option) (drop o
 		return 0, false
 	}
 	words := strings.ToLower(f.Param + " " + f.Words)
-	named := func(subs ...string) bool {
-		for _, s := range subs {
-			if strings.Contains(words, s) {
-				return true
-			}
-		}
-		return false
-	}
+	named := func(subs ...string) bool { return llm.Says(words, subs...) }
 	refused := named("unsupported", "not supported", "does not support", "unknown", "unrecognized", "not permitted", "not allowed",
 		"unexpected", "extra", "must be verified", "invalid value", "not a valid", "input should be")
 	switch {
@@ -135,11 +127,7 @@ const leastOutput = 16
 func (m *Model) render(req domain.ModelRequest, dropped option) ([]byte, error) {
 	b := body{Model: m.info.Ref.Model, Instructions: req.System, Stream: true, Input: m.input(req, dropped)}
 	for _, t := range req.Tools {
-		schema := json.RawMessage(t.Schema)
-		if len(schema) == 0 {
-			schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		b.Tools = append(b.Tools, tool{Type: "function", Name: t.Name, Description: t.Description, Parameters: schema})
+		b.Tools = append(b.Tools, tool{Type: "function", Name: t.Name, Description: t.Description, Parameters: llm.Schema(t)})
 	}
 	if dropped&dropStore == 0 {
 		b.Store = new(bool)
@@ -162,20 +150,7 @@ func (m *Model) render(req domain.ModelRequest, dropped option) ([]byte, error) 
 			b.Reasoning = &r
 		}
 	}
-	out, err := encode(b)
-	if err != nil {
-		return nil, domain.WrapError(domain.Internal, err, "the request to the model could not be written")
-	}
-	return out, nil
-}
-
-// encode writes JSON without the escapes that are for web pages.
-func encode(v any) ([]byte, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+	return llm.Encode(b)
 }
 
 // input renders the conversation as items. What the user said in a row is one
