@@ -38,8 +38,8 @@ func (emit Emit) Text(s string, thought bool) error {
 	return nil
 }
 
-// notWhole is what is wrong with a reply of which a call cannot be used.
-const notWhole = "it holds a tool call that is not whole: without a name, or whose arguments are no JSON object"
+// NotWhole is what is wrong with a reply of which a call cannot be used.
+const NotWhole = "it holds a tool call that is not whole: without a name, or whose arguments are no JSON object"
 
 // Ending decides how a reply ends whose provider gave it that reason: with
 // calls when it holds some. Calls count only in a reply that is whole. Why is
@@ -50,7 +50,7 @@ func Ending(reason domain.FinishReason, calls []domain.ModelCall, whole bool) (_
 	case reason != domain.FinishStop && reason != domain.FinishCalls:
 		return reason, nil, ""
 	case !whole:
-		return "", nil, notWhole
+		return "", nil, NotWhole
 	case len(calls) > 0:
 		return domain.FinishCalls, calls, ""
 	case reason == domain.FinishCalls:

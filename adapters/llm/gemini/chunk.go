@@ -42,7 +42,7 @@ type came struct {
 
 // strange reports whether the part holds something that was not asked for.
 func (p *came) strange() bool {
-	return present(p.Inline) || present(p.File) || present(p.Code) || present(p.Ran)
+	return llm.Present(p.Inline) || llm.Present(p.File) || llm.Present(p.Code) || llm.Present(p.Ran)
 }
 
 // asked is a call as a model sends it.
@@ -53,8 +53,6 @@ type asked struct {
 	Partial json.RawMessage `json:"partialArgs"`
 	More    bool            `json:"willContinue"`
 }
-
-func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // usage is what the provider counts, in tokens.
 type usage struct {

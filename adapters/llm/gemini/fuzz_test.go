@@ -9,6 +9,7 @@ import (
 	"testing/iotest"
 	"unicode/utf8"
 
+	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports/porttest"
 )
@@ -100,7 +101,7 @@ func FuzzScan(f *testing.F) {
 			t.Fatalf("accepted %q, which does not decode: %v", data, err)
 		}
 		k := c.first()
-		if k == nil || k.Content == nil || len(k.Content.Parts) != 1 || k.Finish != "" || c.Feedback != nil || present(c.Error) {
+		if k == nil || k.Content == nil || len(k.Content.Parts) != 1 || k.Finish != "" || c.Feedback != nil || llm.Present(c.Error) {
 			t.Fatalf("accepted %q, which is %+v", data, c)
 		}
 		part := k.Content.Parts[0]

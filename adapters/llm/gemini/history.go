@@ -1,10 +1,10 @@
 package gemini
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
+	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 )
 
@@ -153,12 +153,8 @@ func (h *history) call(c domain.ModelCall, own bool, sign string) part {
 	if own && h.dropped&dropIDs == 0 {
 		id = c.ProviderID
 	}
-	args := json.RawMessage(c.Args)
-	if len(args) == 0 {
-		args = json.RawMessage("{}")
-	}
 	h.open = append(h.open, openCall{call: c, id: id})
-	return part{Call: &called{ID: id, Name: wireName(c.Name), Args: args}, Sign: sign}
+	return part{Call: &called{ID: id, Name: wireName(c.Name), Args: llm.Sent(c)}, Sign: sign}
 }
 
 // output keeps an output for the call it answers. One that answers none is

@@ -34,14 +34,7 @@ func (m *Model) refusedOption(err error, req domain.ModelRequest, dropped option
 		return 0
 	}
 	words := strings.ToLower(f.Param + " " + f.Words)
-	has := func(subs ...string) bool {
-		for _, s := range subs {
-			if strings.Contains(words, s) {
-				return true
-			}
-		}
-		return false
-	}
+	has := func(subs ...string) bool { return llm.Says(words, subs...) }
 	unknown := has("unknown name", "cannot find field")
 	var drop option
 	switch {

@@ -178,7 +178,7 @@ func (r *reply) take(data []byte) error {
 		}
 		return r.x.Broken("it holds an event that is no JSON of the expected form")
 	}
-	if present(c.Error) {
+	if llm.Present(c.Error) {
 		return r.x.Refused(refusalOf(data))
 	}
 	if !c.says() {

@@ -1,8 +1,6 @@
 package gemini
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -40,9 +38,6 @@ func newReply(m *Model, x *llm.Exchange, req domain.ModelRequest, emit llm.Emit)
 // afterFinish is how long to wait for the end of the body once a reply is
 // complete. Some proxies keep the connection open.
 const afterFinish = 3 * time.Second
-
-// errLeft tells the caller to return; nobody sees it.
-var errLeft = domain.Errorf(domain.Cancelled, "the consumer has left")
 
 // piece takes in the usual chunk. Its counts are read when they are wanted:
 // those of the next chunk replace them.
@@ -98,19 +93,16 @@ func (r *reply) part(p *came) error {
 		f.Retry = false
 		return f
 	}
-	if p.Call == nil && !present(p.Text) && p.Sign == "" {
+	if p.Call == nil && !llm.Present(p.Text) && p.Sign == "" {
 		return nil
 	}
 	r.more()
 	if p.Call != nil {
 		return r.call(p.Call, p.Sign)
 	}
-	r.scratch = r.scratch[:0]
-	if present(p.Text) {
-		if p.Text[0] != '"' {
-			return r.x.Broken("a text field holds no text")
-		}
-		r.scratch = llm.Unescape(r.scratch, p.Text[1:len(p.Text)-1])
+	var err error
+	if r.scratch, err = llm.AppendText(r.scratch[:0], p.Text); err != nil {
+		return r.x.Broken(err.Error())
 	}
 	return r.say(r.scratch, p.Thought, p.Sign)
 }
@@ -123,35 +115,18 @@ func (r *reply) say(piece []byte, thought bool, sign string) error {
 	}
 	s := join.Add(piece)
 	r.keep.add(kind, len(s), sign)
-	if s == "" {
-		return nil
-	}
-	r.shown = true
-	if !r.emit(delta(s, thought)) {
-		return errLeft
-	}
-	return nil
-}
-
-func delta(s string, thought bool) domain.ModelEvent {
-	if thought {
-		return domain.ThoughtDelta{Text: s}
-	}
-	return domain.TextDelta{Text: s}
+	r.shown = r.shown || s != ""
+	return r.emit.Text(s, thought)
 }
 
 // call takes in a call, which comes whole. Nothing of it is mended.
 func (r *reply) call(c *asked, sign string) error {
-	if c.More || present(c.Partial) {
+	if c.More || llm.Present(c.Partial) {
 		return r.x.Broken("it holds a tool call in pieces, which was not asked for")
 	}
-	var j llm.Joiner
-	args := []byte(j.Add(bytes.TrimSpace(c.Args)) + j.End())
-	if len(args) == 0 {
-		args = []byte("{}")
-	}
-	if c.Name == "" || args[0] != '{' || !json.Valid(args) {
-		return r.x.Broken("it holds a tool call without a name or whose arguments are no JSON object")
+	args, ok := llm.Arguments(c.Args)
+	if c.Name == "" || !ok {
+		return r.x.Broken(llm.NotWhole)
 	}
 	if r.bytes += len(args); r.bytes > llm.MaxEvent {
 		return r.x.Cut(llm.ErrTooLong)
@@ -211,28 +186,19 @@ func (r *reply) close(reason domain.FinishReason) error {
 		}
 		if s := join.End(); s != "" {
 			r.keep.grow(kind, len(s))
-			if !r.emit(delta(s, thought)) {
-				return errLeft
+			if err := r.emit.Text(s, thought); err != nil {
+				return err
 			}
 		}
 	}
+	var counts domain.UsageReported
 	if used := r.used(); used != nil {
-		if u := used.domain(); u != (domain.Usage{}) && !r.emit(domain.UsageReported{Usage: u}) {
-			return errLeft
-		}
+		counts.Usage = used.domain()
 	}
 	if reason != domain.FinishCalls {
 		r.calls = nil
 	}
-	for _, c := range r.calls {
-		if !r.emit(domain.CallRequested{Call: c}) {
-			return errLeft
-		}
-	}
-	if !r.emit(domain.Finish{Reason: reason, Opaque: r.keep.opaque(r.model.info.Ref.Provider, r.calls)}) {
-		return errLeft
-	}
-	return nil
+	return r.emit.Close(counts, r.calls, domain.Finish{Reason: reason, Opaque: r.keep.opaque(r.model.info.Ref.Provider, r.calls)})
 }
 
 // meaning maps a finish reason. Why is not empty for one that is no good end,
@@ -257,17 +223,6 @@ func meaning(finish string) (reason domain.FinishReason, why string, again bool)
 	case "MISSING_THOUGHT_SIGNATURE":
 		return "", "the provider misses the signature of a thought in the conversation (MISSING_THOUGHT_SIGNATURE)", false
 	default:
-		return "", "it ended with the finish reason \"" + plainReason(name) + "\"", true
+		return "", "it ended with the finish reason \"" + llm.PlainWord(name) + "\"", true
 	}
-}
-
-// plainReason is a finish reason fit to show.
-func plainReason(s string) string {
-	clean := strings.Map(func(c rune) rune {
-		if c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') {
-			return c
-		}
-		return -1
-	}, s)
-	return clean[:min(len(clean), 40)]
 }

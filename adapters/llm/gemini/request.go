@@ -1,9 +1,9 @@
 package gemini
 
 import (
-	"bytes"
 	"encoding/json"
 
+	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 )
 
@@ -86,13 +86,7 @@ func (m *Model) render(req domain.ModelRequest, dropped option) ([]byte, error) 
 	if len(req.Tools) > 0 {
 		b.Tools = []tools{{Functions: functions(req.Tools, dropped)}}
 	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(b); err != nil {
-		return nil, domain.WrapError(domain.Internal, err, "the request to the model could not be written")
-	}
-	return out.Bytes(), nil
+	return llm.Encode(b)
 }
 
 func (m *Model) config(req domain.ModelRequest, dropped option) *config {
@@ -116,13 +110,10 @@ func functions(specs []domain.ToolSpec, dropped option) []function {
 	out := make([]function, 0, len(specs))
 	for _, t := range specs {
 		f := function{Name: wireName(t.Name), Description: t.Description}
-		switch {
-		case dropped&plainSchema != 0:
+		if dropped&plainSchema != 0 {
 			f.Parameters = reduced(t.Schema)
-		case len(t.Schema) == 0:
-			f.Schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		default:
-			f.Schema = t.Schema
+		} else {
+			f.Schema = llm.Schema(t)
 		}
 		out = append(out, f)
 	}

@@ -192,8 +192,8 @@ func (r *reducer) values(s, out map[string]any) {
 func (r *reducer) children(s, out map[string]any, depth int) {
 	if properties, ok := s["properties"].(map[string]any); ok && len(properties) > 0 {
 		known := make(map[string]any, len(properties))
-		for name, v := range properties {
-			known[name] = r.schema(v, depth+1)
+		for _, name := range slices.Sorted(maps.Keys(properties)) { // which ones are beyond maxSchemas is always the same
+			known[name] = r.schema(properties[name], depth+1)
 		}
 		out["properties"] = known
 		var required []any

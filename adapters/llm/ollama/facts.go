@@ -28,14 +28,10 @@ func complete(info domain.ModelInfo) domain.ModelInfo {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
 	}
-	info.Images = info.Images || hasAny(name, "vision", "llava", "moondream", "minicpm-v", "-vl", "2.5vl", "gemma3", "gemma4", "mistral-small3")
-	info.Thoughts = info.Thoughts || levelled(name) || hasAny(name, "deepseek-r1", "magistral", "qwq", "-thinking") ||
+	info.Images = info.Images || llm.Says(name, "vision", "llava", "moondream", "minicpm-v", "-vl", "2.5vl", "gemma3", "gemma4", "mistral-small3")
+	info.Thoughts = info.Thoughts || levelled(name) || llm.Says(name, "deepseek-r1", "magistral", "qwq", "-thinking") ||
 		(strings.HasPrefix(name, "qwen3") && !strings.HasPrefix(name, "qwen3-coder"))
 	return info
-}
-
-func hasAny(s string, subs ...string) bool {
-	return slices.ContainsFunc(subs, func(sub string) bool { return strings.Contains(s, sub) })
 }
 
 // levelled reports whether a model's name says that it takes a level of
@@ -127,7 +123,7 @@ type shown struct {
 // show asks about the model. An answer of another form tells nothing.
 func (m *Model) show(ctx context.Context) (shown, error) {
 	var s shown
-	body, err := encode(struct {
+	body, err := llm.Encode(struct {
 		Model string `json:"model"`
 	}{m.info.Ref.Model})
 	if err != nil {
@@ -152,7 +148,7 @@ func (m *Model) show(ctx context.Context) (shown, error) {
 func (m *Model) facts(s shown) *facts {
 	f := &facts{
 		elsewhere: m.cloud || s.RemoteHost != "",
-		levels:    levelled(strings.ToLower(m.info.Ref.Model)) || hasAny(strings.ToLower(s.Details.Family), "gptoss", "gpt-oss"),
+		levels:    levelled(strings.ToLower(m.info.Ref.Model)) || llm.Says(strings.ToLower(s.Details.Family), "gptoss", "gpt-oss"),
 		known:     len(s.Capabilities) > 0,
 		tools:     slices.Contains(s.Capabilities, "tools"),
 		sees:      slices.Contains(s.Capabilities, "vision"),

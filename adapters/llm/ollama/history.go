@@ -73,11 +73,7 @@ func (h *history) reply(r domain.ModelReply, thought bool) {
 		next.Thinking = r.Thought
 	}
 	for i, c := range r.Calls {
-		args := json.RawMessage(c.Args)
-		if len(args) == 0 {
-			args = json.RawMessage("{}")
-		}
-		sent := call{Function: callFunction{Index: i, Name: c.Name, Args: args}}
+		sent := call{Function: callFunction{Index: i, Name: c.Name, Args: llm.Sent(c)}}
 		if id := h.names.Add(c); h.ids {
 			sent.ID = id
 		}

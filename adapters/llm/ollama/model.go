@@ -14,7 +14,6 @@ package ollama
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"net/http"
@@ -199,15 +198,4 @@ func probe(ctx context.Context, p llm.Provider) ([]string, error) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
-}
-
-// encode writes a request down.
-func encode(v any) ([]byte, error) {
-	var out strings.Builder
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, domain.WrapError(domain.Internal, err, "the request to the model could not be written")
-	}
-	return []byte(out.String()), nil
 }

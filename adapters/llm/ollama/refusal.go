@@ -29,7 +29,7 @@ func refusedOption(err error, dropped option) option {
 		return 0
 	}
 	words := strings.ToLower(f.Param + " " + f.Words)
-	if strings.Contains(words, "support tools") || !hasAny(words, "not support", "unsupported", "unknown", "unrecognized", "not permitted", "not allowed", "unexpected", "extra", "cannot unmarshal", "invalid") {
+	if strings.Contains(words, "support tools") || !llm.Says(words, "not support", "unsupported", "unknown", "unrecognized", "not permitted", "not allowed", "unexpected", "extra", "cannot unmarshal", "invalid") {
 		return 0
 	}
 	var drop option
@@ -41,9 +41,9 @@ func refusedOption(err error, dropped option) option {
 		}
 	case strings.Contains(words, "think"):
 		drop = dropThink
-	case hasAny(words, "truncate", "shift"):
+	case llm.Says(words, "truncate", "shift"):
 		drop = dropCut
-	case hasAny(words, "tool_call_id", "tool_name"):
+	case llm.Says(words, "tool_call_id", "tool_name"):
 		drop = dropIDs
 	}
 	return drop &^ dropped
@@ -72,11 +72,11 @@ func (m *Model) explain(err error) error {
 		add("; for a model of Ollama's cloud this Ollama may need to be signed in: ollama signin")
 	case strings.Contains(words, "does not support tools"):
 		return m.toolless()
-	case code == domain.Unavailable && hasAny(words, "more system memory", "out of memory", "unable to allocate", "failed to allocate"):
+	case code == domain.Unavailable && llm.Says(words, "more system memory", "out of memory", "unable to allocate", "failed to allocate"):
 		add("; the model does not fit into memory: choose a smaller one, set a smaller providers." + m.provider.Name +
 			".models.\"" + name + "\".context_window, or stop other models (ollama ps)")
 		told.Retry = false
-	case code == domain.Unavailable && hasAny(words, "context length", "context size", "context window"):
+	case code == domain.Unavailable && llm.Says(words, "context length", "context size", "context window"):
 		e := *told.Err
 		e.Code = domain.ContextTooLong
 		told.Err, told.Retry = &e, false

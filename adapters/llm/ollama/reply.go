@@ -45,9 +45,6 @@ type reply struct {
 	bytes   int // of arguments
 }
 
-// errLeft tells the caller to return; nobody sees it.
-var errLeft = domain.Errorf(domain.Cancelled, "the consumer has left")
-
 // read reads the answer to its last line. It is complete when a line says that
 // it is done, and not before.
 func (r *reply) read() error {
@@ -75,11 +72,11 @@ func (r *reply) take(data []byte) (*line, error) {
 		switch {
 		case data[0] == '<':
 			return nil, r.x.NotAnAPI("a web page")
-		case !present(l.Error):
+		case !llm.Present(l.Error):
 			return nil, r.x.Broken("it holds a line that is no JSON of the expected form")
 		}
 	}
-	if present(l.Error) {
+	if llm.Present(l.Error) {
 		return nil, r.x.Refused(refusal(data))
 	}
 	if l.Message == nil && !l.Done {
@@ -96,8 +93,6 @@ func (r *reply) take(data []byte) (*line, error) {
 	}
 	return &l, nil
 }
-
-func present(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // refusal reads the error of a line. Newer servers put the status beside it.
 func refusal(data []byte) llm.Refusal {
@@ -136,29 +131,16 @@ func (r *reply) message(l *line) error {
 
 // piece passes a piece of text on.
 func (r *reply) piece(raw json.RawMessage, to *llm.Joiner, thought bool) error {
-	switch {
-	case !present(raw):
-		return nil
-	case raw[0] != '"':
-		return r.x.Broken("a text field holds no text")
+	var err error
+	if r.scratch, err = llm.AppendText(r.scratch[:0], raw); err != nil {
+		return r.x.Broken(err.Error())
 	}
-	r.scratch = llm.Unescape(r.scratch[:0], raw[1:len(raw)-1])
 	return r.pass(to.Add(r.scratch), thought)
 }
 
 func (r *reply) pass(s string, thought bool) error {
-	if s == "" {
-		return nil
-	}
-	var ev domain.ModelEvent = domain.TextDelta{Text: s}
-	if thought {
-		r.thinks = true
-		ev = domain.ThoughtDelta{Text: s}
-	}
-	if !r.emit(ev) {
-		return errLeft
-	}
-	return nil
+	r.thinks = r.thinks || thought && s != ""
+	return r.emit.Text(s, thought)
 }
 
 // end closes the reply by its last line.
@@ -170,7 +152,7 @@ func (r *reply) end(l *line) error {
 		return err
 	}
 	if u := (domain.Usage{Input: int64(l.Prompt), Output: int64(l.Generated)}); u != (domain.Usage{}) && !r.emit(domain.UsageReported{Usage: u}) {
-		return errLeft
+		return llm.ErrLeft
 	}
 	if int64(l.Prompt) >= r.facts.window && !r.facts.elsewhere {
 		// As many tokens as the window has: the rest of the conversation was
@@ -181,27 +163,12 @@ func (r *reply) end(l *line) error {
 	if err != nil {
 		return err
 	}
-	var requested []domain.ModelCall
-	if reason == domain.FinishStop || reason == domain.FinishCalls {
-		if requested, err = r.requested(); err != nil {
-			return err
-		}
-		switch {
-		case len(requested) > 0:
-			reason = domain.FinishCalls
-		case reason == domain.FinishCalls:
-			return r.x.Broken("it says that it calls tools and calls none")
-		}
+	calls, whole := r.requested()
+	reason, calls, why := llm.Ending(reason, calls, whole)
+	if why != "" {
+		return r.x.Broken(why)
 	}
-	for _, c := range requested {
-		if !r.emit(domain.CallRequested{Call: c}) {
-			return errLeft
-		}
-	}
-	if !r.emit(domain.Finish{Reason: reason, Opaque: r.opaque()}) {
-		return errLeft
-	}
-	return nil
+	return r.emit.Close(domain.UsageReported{}, calls, domain.Finish{Reason: reason, Opaque: r.opaque()})
 }
 
 // reason maps the reason of the last line. Servers before reasons give none.
@@ -225,30 +192,22 @@ func (r *reply) reason(l *line) (domain.FinishReason, error) {
 	return "", r.x.Broken("it ended with an unknown reason")
 }
 
-// requested returns the calls of a complete reply; nothing is mended.
-func (r *reply) requested() ([]domain.ModelCall, error) {
+// requested returns the calls of a complete reply. Their arguments are an
+// object, or a text that is one, which some models write. It reports false when
+// one of them cannot be used; nothing is mended.
+func (r *reply) requested() ([]domain.ModelCall, bool) {
 	for i, c := range r.calls {
-		args, ok := object(c.Args)
-		if !ok || c.Name == "" {
-			return nil, r.x.Broken("it holds a tool call without a name or whose arguments are no JSON object")
+		came := c.Args
+		if len(came) > 0 && came[0] == '"' {
+			came = llm.AppendArguments(nil, came)
 		}
-		r.calls[i].Args = args
+		args, ok := llm.Arguments(came)
+		if !ok || c.Name == "" {
+			return nil, false
+		}
+		r.calls[i].Args = bytes.TrimSpace(args)
 	}
-	return r.calls, nil
-}
-
-// object returns arguments as a JSON object: they are one, or a text that is
-// one, which some models write, or nothing at all.
-func object(raw []byte) ([]byte, bool) {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) > 1 && raw[0] == '"' {
-		var j llm.Joiner
-		raw = bytes.TrimSpace([]byte(j.Add(llm.Unescape(nil, raw[1:len(raw)-1])) + j.End()))
-	}
-	if len(raw) == 0 {
-		return []byte("{}"), true
-	}
-	return raw, raw[0] == '{' && json.Valid(raw)
+	return r.calls, true
 }
 
 func (r *reply) opaque() *domain.Opaque {

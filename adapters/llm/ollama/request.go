@@ -68,11 +68,7 @@ func (m *Model) render(req domain.ModelRequest, f *facts, dropped option) ([]byt
 	h := history{info: info, ids: dropped&dropIDs == 0, names: llm.NewCallNames()}
 	b.Messages = h.messages(req)
 	for _, t := range req.Tools {
-		schema := json.RawMessage(t.Schema)
-		if len(schema) == 0 {
-			schema = json.RawMessage(`{"type":"object","properties":{}}`)
-		}
-		b.Tools = append(b.Tools, tool{Type: "function", Function: toolFunction{Name: t.Name, Description: t.Description, Parameters: schema}})
+		b.Tools = append(b.Tools, tool{Type: "function", Function: toolFunction{Name: t.Name, Description: t.Description, Parameters: llm.Schema(t)}})
 	}
 	if info.Thoughts && dropped&dropThink == 0 {
 		b.Think = think(req.Thoughts, f.levels && dropped&dropLevels == 0)
@@ -86,7 +82,7 @@ func (m *Model) render(req domain.ModelRequest, f *facts, dropped option) ([]byt
 	if *b.Options == (options{}) {
 		b.Options = nil
 	}
-	return encode(b)
+	return llm.Encode(b)
 }
 
 // think is the wire's word for a level of thought, nil for none. A model that
