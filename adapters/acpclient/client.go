@@ -33,7 +33,8 @@ type Client struct {
 	conn   *jsonrpc.Conn
 	h      Handlers
 	info   Info
-	served chan error
+	served chan struct{} // closed when nothing is served any more
+	err    error         // why; set before served is closed
 	cancel context.CancelFunc
 }
 
@@ -42,9 +43,12 @@ func Connect(frames jsonrpc.Frames, info Info, h Handlers) *Client {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Client{
 		conn: jsonrpc.NewConn(frames, jsonrpc.Options{Client: true}),
-		h:    h, info: info, served: make(chan error, 1), cancel: cancel,
+		h:    h, info: info, served: make(chan struct{}), cancel: cancel,
 	}
-	go func() { c.served <- c.conn.Serve(ctx, c) }() // joined by Close
+	go func() { // joined by Close
+		defer close(c.served)
+		c.err = c.conn.Serve(ctx, c)
+	}()
 	return c
 }
 
@@ -187,8 +191,9 @@ func (c *Client) Call(ctx context.Context, method string, params any) (json.RawM
 // Done is closed when the connection has ended.
 func (c *Client) Done() <-chan struct{} { return c.conn.Done() }
 
-// Close ends the connection and waits for it.
+// Close ends the connection and waits for it. It may be called again.
 func (c *Client) Close() error {
 	c.cancel()
-	return <-c.served
+	<-c.served
+	return c.err
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -117,7 +118,40 @@ type client struct {
 	stdin  *bufio.Reader
 	tty    bool
 	proc   *acpclient.Process
+	log    agentLog
 	denied bool
+}
+
+// agentLog takes what the agent says on its standard error: shown at once, or
+// kept for the case that the agent ends without an answer.
+type agentLog struct {
+	shown bool
+	mu    sync.Mutex
+	kept  []byte
+}
+
+// keptLog is how much of the log is kept, in bytes; the newest counts.
+const keptLog = 8 << 10
+
+func (l *agentLog) Write(b []byte) (int, error) {
+	if l.shown {
+		return os.Stderr.Write(b)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kept = append(l.kept, b...); len(l.kept) > keptLog {
+		l.kept = append(l.kept[:0], l.kept[len(l.kept)-keptLog:]...)
+	}
+	return len(b), nil
+}
+
+// take returns what was kept.
+func (l *agentLog) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := strings.TrimSpace(string(l.kept))
+	l.kept = nil
+	return s
 }
 
 func runClient(cmd *cobra.Command, c *common, f clientFlags, args []string) error {
@@ -133,7 +167,8 @@ func runClient(cmd *cobra.Command, c *common, f clientFlags, args []string) erro
 	if err != nil {
 		return failed(err)
 	}
-	agent.Stderr = os.Stderr
+	run.log.shown = f.verbose
+	agent.Stderr = &run.log
 	agent.Tap = run.tap
 	run.proc, err = acpclient.Start(agent, acpclient.Info{Name: "berth-client", Title: "Berth client", Version: bootstrap.Version().Version},
 		acpclient.Handlers{Update: run.update, Permission: run.permit})
@@ -207,7 +242,18 @@ func (r *client) explain(err error) error {
 	default:
 	}
 	if ended {
-		return errors.New("the agent ended before it answered; if it said why, that is above")
+		r.proc.Stop() // when it has exited, all it said is here
+		switch said := r.log.take(); {
+		case said != "":
+			return fmt.Errorf("the agent ended before it answered; it said:\n%s", said)
+		case r.log.shown:
+			return errors.New("the agent ended before it answered; if it said why, that is above")
+		}
+		return errors.New("the agent ended before it answered, and said nothing")
+	}
+	var answer *jsonrpc.RemoteError
+	if errors.As(err, &answer) && answer.Message != "" {
+		return errors.New(answer.Message)
 	}
 	return err
 }
@@ -217,7 +263,7 @@ func (r *client) once(ctx context.Context, id string) error {
 	res, err := r.turn(ctx, id, r.flags.prompt)
 	switch {
 	case costLimit(err):
-		return exitError{exitLimit, err}
+		return exitError{exitLimit, r.explain(err)}
 	case err != nil:
 		return failed(r.explain(err))
 	case res.StopReason == "cancelled":
