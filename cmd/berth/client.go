@@ -252,10 +252,14 @@ func (r *client) explain(err error) error {
 		return errors.New("the agent ended before it answered, and said nothing")
 	}
 	var answer *jsonrpc.RemoteError
-	if errors.As(err, &answer) && answer.Message != "" {
-		return errors.New(answer.Message)
+	if !errors.As(err, &answer) || answer.Message == "" {
+		return err
 	}
-	return err
+	before, after, _ := strings.Cut(err.Error(), answer.Error())
+	if i := strings.LastIndex(before, "call "); i >= 0 {
+		before = before[:i]
+	}
+	return errors.New(before + answer.Message + after)
 }
 
 // once runs the one prompt of -p and maps its end to an exit code.
