@@ -41,6 +41,13 @@ func (emit Emit) Text(s string, thought bool) error {
 // NotWhole is what is wrong with a reply of which a call cannot be used.
 const NotWhole = "it holds a tool call that is not whole: without a name, or whose arguments are no JSON object"
 
+// Lasting reports whether a reason stays when another follows it: a reply that
+// was said to be cut or refused, or to have ended in a way that nobody knows,
+// does not become a good one. Known is false for such a way.
+func Lasting(reason domain.FinishReason, known bool) bool {
+	return !known || reason != domain.FinishStop && reason != domain.FinishCalls
+}
+
 // Ending decides how a reply ends whose provider gave it that reason: with
 // calls when it holds some. Calls count only in a reply that is whole. Why is
 // not "" when the reason and the calls contradict each other, or when whole is

@@ -61,7 +61,8 @@ func Arguments(came []byte) (args []byte, ok bool) {
 // IsObject reports whether args are a JSON object as they stand.
 func IsObject(args []byte) bool {
 	args = bytes.TrimSpace(args)
-	return len(args) > 0 && args[0] == '{' && json.Valid(args)
+	// The look at the end keeps it cheap to ask this after every piece.
+	return len(args) > 0 && args[0] == '{' && args[len(args)-1] == '}' && json.Valid(args)
 }
 
 // AnyObject is the schema of a tool that says nothing of its arguments.

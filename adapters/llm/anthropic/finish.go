@@ -15,6 +15,16 @@ func (r *reply) costs() {
 	}
 }
 
+// stopped notes the stop reason.
+func (r *reply) stopped(reason string) {
+	if r.stop != "" {
+		if said, why := reasonOf(r.stop); llm.Lasting(said, why == "") {
+			return
+		}
+	}
+	r.stop = reason
+}
+
 // end closes a reply whose closing event has come.
 func (r *reply) end() error {
 	if err := r.turnTo(nil); err != nil {

@@ -125,7 +125,7 @@ func (r *reply) take(e *event) error {
 		}
 	case "message_delta":
 		if e.Delta != nil && e.Delta.Stop != "" {
-			r.stop = e.Delta.Stop
+			r.stopped(e.Delta.Stop)
 		}
 		r.usage.replace(e.Usage)
 	}

@@ -44,6 +44,8 @@ func endCases() []streamCase {
 		{"stop: tools without a call", said("a") + tools, "a !unavailable"},
 		{"stop: max_tokens behind a whole call", said("a") + call + data(ended("max_tokens"), msgStop), "a .length"},
 		{"stop: refusal behind a whole call", said("a") + call + data(ended("refusal"), msgStop), "a .refusal"},
+		{"stop: twice, the worse first", said("a") + call + data(ended("max_tokens"), ended("tool_use"), msgStop), "a .length"},
+		{"stop: twice, the worse last", said("a") + call + data(ended("tool_use"), ended("refusal"), msgStop), "a .refusal"},
 		{"stop: end_turn with a call", said("a") + call + end, `a +a:f{"x":1} .calls`},
 
 		{"not JSON", "data: hello\n\n" + end, "!unavailable"},

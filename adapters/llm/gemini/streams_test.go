@@ -133,6 +133,8 @@ func TestStreams(t *testing.T) {
 		{"counts of another form", data(say(a), `{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3.0,"candidatesTokenCount":-4}}`), "a #3/0 .stop", ""},
 		{"no counts", data(say(a), `{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{}}`), "a .stop", ""},
 
+		{"two reasons, the worse first", data(say(f), ends("MAX_TOKENS", ""), stop), ".length", ""},
+		{"two reasons, the worse last", data(say(f), stop, ends("SAFETY", "")), ".refusal", ""},
 		{"a call", data(say(f), stop), `+:f{"x":1} .calls`, ""},
 		{"a call with the finish", data(ends("STOP", f)), `+:f{"x":1} .calls`, ""},
 		{"a call with an id", data(say(`{"functionCall":{"id":"k","name":"f","args":{}}}`), stop), `+k:f{} .calls`, ""},

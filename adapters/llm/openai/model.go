@@ -172,7 +172,7 @@ func (m *Model) receive(x *llm.Exchange, emit llm.Emit) error {
 
 func (r *reply) read() error {
 	events := llm.NewEvents(r.x, func() {
-		if r.finish == "" {
+		if r.finish == "" || r.early {
 			r.x.Alive()
 		}
 	})

@@ -21,6 +21,7 @@ type reply struct {
 	usage   *usage
 	refused bool   // the model said so in a refusal field
 	finish  string // the finish reason, "" until it came
+	early   bool   // more of the reply came after it
 	said    bool   // something of a message has come
 	shown   bool   // something of it was passed on
 	keep    keepsake
@@ -169,7 +170,7 @@ func (r *reply) message(m *message) error {
 		fragments = append(fragments, fragment{Function: *m.Function})
 	}
 	for _, f := range fragments {
-		r.said = true
+		r.more()
 		if !r.calls.add(f) {
 			return r.x.Cut(llm.ErrTooLong)
 		}
@@ -182,25 +183,38 @@ func (r *reply) say(piece []byte) error { return r.pass(&r.text, piece, false) }
 func (r *reply) think(piece []byte) error { return r.pass(&r.thought, piece, true) }
 
 func (r *reply) pass(to *llm.Joiner, piece []byte, thought bool) error {
-	r.said = r.said || len(piece) > 0
+	if len(piece) > 0 {
+		r.more()
+	}
 	s := to.Add(piece)
 	r.shown = r.shown || s != ""
 	return r.emit.Text(s, thought)
 }
 
+// more notes that something of a message has come. After a finish reason it
+// shows that the reason was not the end.
+func (r *reply) more() {
+	r.said = true
+	r.early = r.finish != ""
+}
+
 // finished notes the finish reason. From now on only counts and the end mark
-// can come, and they are not waited for as long as for text.
+// should come, and they are not waited for as long as for text.
 func (r *reply) finished(reason string) {
-	if r.finish == "" {
+	if r.finish == "" || r.early {
 		r.x.Within(afterFinish)
 	}
-	r.finish = reason
+	r.early = false
+	if r.finish == "" || !llm.Lasting(reasonOf(r.finish)) {
+		r.finish = reason
+	}
 }
 
 // end closes the reply when the answer has ended, with why it did if that was
-// no end mark. A reply with a finish reason is complete whatever came after.
+// no end mark. A reply with a finish reason is complete, unless more of it came
+// after that: then another reason or the end mark must close it.
 func (r *reply) end(err error) error {
-	if r.finish == "" {
+	if r.finish == "" || r.early && err != nil {
 		return r.x.Cut(err)
 	}
 	reason, known := reasonOf(r.finish)

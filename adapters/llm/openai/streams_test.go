@@ -145,6 +145,12 @@ func TestStreams(t *testing.T) {
 		{"thought in parts", data(deltaOf(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"a"}]}`), stop), "<hm>a .stop"},
 		{"thought only", data(deltaOf(`{"reasoning_content":"hm"}`), stop), "<hm> .stop"},
 
+		{"two reasons, the worse first", data(calling(`{"id":"a","function":{"name":"f","arguments":"{}"}}`), ended("length"), ended("tool_calls"), done), ".length"},
+		{"two reasons, the worse last", data(calling(`{"id":"a","function":{"name":"f","arguments":"{}"}}`), ended("tool_calls"), ended("content_filter"), done), ".refusal"},
+		{"two reasons, one unheard of", data(text("a"), ended("moon_phase"), ended("stop"), done), "a !unavailable"},
+		{"another call behind the reason, and no end mark", data(calling(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`), ended("tool_calls"), calling(`{"index":1,"id":"b","function":{"name":"f","arguments":"{}"}}`)), "!unavailable"},
+		{"another call behind the reason, and the end mark", data(calling(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`), ended("tool_calls"), calling(`{"index":1,"id":"b","function":{"name":"f","arguments":"{}"}}`), done), "+a:f{} +b:f{} .calls"},
+		{"a reason with every piece, and no end mark", data(ended("stop"), text("a"), ended("stop"), text("b"), ended("stop")), "ab .stop"},
 		{"usage in the end", data(text("a"), stop, `{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4}}`, done), "a #3/4 .stop"},
 		{"usage without choices", data(text("a"), stop, `{"usage":{"prompt_tokens":3,"completion_tokens":4}}`, done), "a #3/4 .stop"},
 		{"usage with choices null", data(text("a"), stop, `{"choices":null,"usage":{"prompt_tokens":3,"completion_tokens":4}}`), "a #3/4 .stop"},
