@@ -9,25 +9,35 @@ import (
 )
 
 // CallNames gives every call of a request an id that is its own: the
-// provider's where it is one that all servers take, else ours.
+// provider's where the wire takes it, else ours. A call keeps its id from
+// request to request, or nothing of a conversation could be cached.
 type CallNames struct {
-	wire map[domain.CallID]string // by our id
-	used map[string]bool
-	made int
+	wire  map[domain.CallID]string // by our id
+	used  map[string]bool
+	made  int
+	takes func(string) bool
 }
 
-// NewCallNames returns names for one request.
-func NewCallNames() *CallNames {
-	return &CallNames{wire: make(map[domain.CallID]string), used: make(map[string]bool)}
+// NewCallNames returns names for one request of a wire that takes any short id.
+func NewCallNames() *CallNames { return newCallNames(shortID) }
+
+// NewPlainCallNames returns names for one request of a wire that takes letters,
+// digits, "_" and "-".
+func NewPlainCallNames() *CallNames {
+	return newCallNames(func(s string) bool { return s != "" && s == ToolName(s) })
+}
+
+func newCallNames(takes func(string) bool) *CallNames {
+	return &CallNames{wire: make(map[domain.CallID]string), used: make(map[string]bool), takes: takes}
 }
 
 // Add names a call of a reply.
 func (n *CallNames) Add(c domain.ModelCall) string {
 	name := c.ProviderID
-	if !plainID(name) || n.used[name] {
+	if !n.takes(name) || n.used[name] {
 		name = string(c.ID)
 	}
-	for !plainID(name) || n.used[name] {
+	for !n.takes(name) || n.used[name] {
 		n.made++
 		name = "call_" + strconv.Itoa(n.made)
 	}
@@ -43,7 +53,7 @@ func (n *CallNames) Of(c domain.ModelCall) string {
 	if name, ok := n.wire[c.ID]; ok {
 		return name
 	}
-	if plainID(c.ProviderID) {
+	if n.takes(c.ProviderID) {
 		return c.ProviderID
 	}
 	return string(c.ID)
@@ -53,8 +63,8 @@ func (n *CallNames) Of(c domain.ModelCall) string {
 // make longer ones.
 const maxID = 40
 
-// plainID reports whether every server takes an id back, whoever made it.
-func plainID(s string) bool { return s != "" && len(s) <= maxID && printable(s) }
+// shortID reports whether every server takes an id back, whoever made it.
+func shortID(s string) bool { return s != "" && len(s) <= maxID && printable(s) }
 
 // maxToolName is the longest name of a tool that all wires take, in bytes.
 const maxToolName = 64
@@ -64,10 +74,10 @@ const maxToolName = 64
 // refuses every conversation that holds such a name.
 func ToolName(s string) string {
 	s = strings.Map(func(c rune) rune {
-		if c == '_' || c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') {
-			return c
+		if !nameRune(c) {
+			return '_'
 		}
-		return '_'
+		return c
 	}, s[:min(len(s), maxToolName)])
 	if s == "" {
 		return "unknown"
@@ -91,4 +101,29 @@ func AudioFormat(mime string) string {
 	default:
 		return format
 	}
+}
+
+// ToolTurns reports for each message whether it belongs to a turn that called
+// tools: those are the turns whose thoughts servers want back that do not sign
+// them.
+func ToolTurns(msgs []domain.ModelMessage) []bool {
+	in := make([]bool, len(msgs))
+	start, called := 0, false
+	mark := func(end int) {
+		for i := start; called && i < end; i++ {
+			in[i] = true
+		}
+		start, called = end, false
+	}
+	for i, msg := range msgs {
+		switch msg := msg.(type) {
+		case domain.UserInput:
+			mark(i)
+		case domain.ModelReply:
+			called = called || len(msg.Calls) > 0
+		case domain.ToolOutput:
+		}
+	}
+	mark(len(msgs))
+	return in
 }

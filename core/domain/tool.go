@@ -34,7 +34,7 @@ func (s CallStatus) Final() bool { return s == CallCompleted || s == CallFailed 
 
 // ToolSpec describes a tool to the model.
 type ToolSpec struct {
-	Name        string   // stable, [a-z0-9_]+
+	Name        string   // stable, [a-z_][a-z0-9_]*, at most 64 bytes
 	Description string   // what it does and when to use it, for the model
 	Schema      []byte   // JSON Schema of the arguments, an object
 	Kind        ToolKind // for display before a call is prepared

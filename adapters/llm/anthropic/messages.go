@@ -21,7 +21,7 @@ const (
 type conversation struct {
 	m       *Model
 	p       *plan
-	names   *callNames
+	names   *llm.CallNames
 	out     []message
 	prefix  *prefix    // of all in out; nil when the model does not bind to it
 	waiting []*waiting // calls of the newest reply, in order
@@ -37,7 +37,7 @@ type waiting struct {
 }
 
 func (m *Model) messages(req domain.ModelRequest, p *plan) []message {
-	c := &conversation{m: m, p: p, names: newCallNames()}
+	c := &conversation{m: m, p: p, names: llm.NewPlainCallNames()}
 	if m.kind.binds {
 		c.prefix = newPrefix(req)
 	}
@@ -124,9 +124,9 @@ func (c *conversation) reply(r domain.ModelReply) {
 }
 
 func (c *conversation) call(call domain.ModelCall) *block {
-	w := &waiting{call: call, wire: c.names.add(call)}
+	w := &waiting{call: call, wire: c.names.Add(call)}
 	c.waiting = append(c.waiting, w)
-	return &block{Type: "tool_use", ID: w.wire, Name: plainName(call.Name), Input: llm.Sent(call)}
+	return &block{Type: "tool_use", ID: w.wire, Name: llm.ToolName(call.Name), Input: llm.Sent(call)}
 }
 
 // output adds the result of a call. One whose call is not there, and what a

@@ -113,7 +113,7 @@ func tools(req domain.ModelRequest) []tool {
 			continue
 		}
 		for _, c := range r.Calls {
-			if name := plainName(c.Name); !seen[name] {
+			if name := llm.ToolName(c.Name); !seen[name] {
 				seen[name] = true
 				out = append(out, tool{Name: name, Schema: llm.AnyObject()})
 			}

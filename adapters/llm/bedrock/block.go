@@ -80,10 +80,9 @@ func (b *blocks) grow(n int) bool {
 	return b.bytes <= llm.MaxEvent
 }
 
-// calls returns the calls of a complete reply, by the names of our tools. It
-// reports false when one of them was not closed, has no name, or arguments
+// calls returns the calls of a complete reply. It reports false when one of them was not closed, has no name, or arguments
 // that are no JSON object; nothing is mended.
-func (b *blocks) calls(names *toolNames) ([]domain.ModelCall, bool) {
+func (b *blocks) calls() ([]domain.ModelCall, bool) {
 	var out []domain.ModelCall
 	for _, k := range b.list {
 		if k.kind != callBlock {
@@ -93,7 +92,7 @@ func (b *blocks) calls(names *toolNames) ([]domain.ModelCall, bool) {
 		if !k.closed || k.name == "" || !ok {
 			return nil, false
 		}
-		out = append(out, domain.ModelCall{ProviderID: k.id, Name: names.ours(k.name), Args: args})
+		out = append(out, domain.ModelCall{ProviderID: k.id, Name: k.name, Args: args})
 	}
 	return out, true
 }

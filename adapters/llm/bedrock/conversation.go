@@ -24,8 +24,7 @@ const (
 type conversation struct {
 	model *Model
 	out   []message
-	ids   *callIDs
-	names *toolNames
+	ids   *llm.CallNames
 	// plain writes calls and their outputs as text, for a request without
 	// tools: the wire refuses calls in one that has none.
 	plain bool
@@ -39,9 +38,9 @@ type conversation struct {
 
 // conversation renders the messages. Those of one role that follow each other
 // become one, as the wire wants it.
-func (m *Model) conversation(req domain.ModelRequest, names *toolNames, dropped option) *conversation {
+func (m *Model) conversation(req domain.ModelRequest, dropped option) *conversation {
 	w := &conversation{
-		model: m, ids: newCallIDs(), names: names, plain: len(req.Tools) == 0, bare: dropped&dropSigned != 0,
+		model: m, ids: llm.NewPlainCallNames(), plain: len(req.Tools) == 0, bare: dropped&dropSigned != 0,
 		out: make([]message, 0, len(req.Messages)),
 	}
 	for _, msg := range req.Messages {
@@ -147,7 +146,7 @@ func (w *conversation) call(c domain.ModelCall) content {
 	if w.plain {
 		return content{Text: "[call of " + c.Name + " with " + string(args) + "]"}
 	}
-	return content{Call: &toolUse{ID: w.ids.add(c), Name: w.names.theirs(c.Name), Input: args}}
+	return content{Call: &toolUse{ID: w.ids.Add(c), Name: llm.ToolName(c.Name), Input: args}}
 }
 
 // output renders the output of a call.
@@ -161,7 +160,7 @@ func (w *conversation) output(o domain.ToolOutput) {
 		w.late = append(w.late, w.model.content(o.Media)...)
 		return
 	}
-	result := &toolResult{ID: w.ids.of(o.Call), Content: []content{{Text: text}}}
+	result := &toolResult{ID: w.ids.Of(o.Call), Content: []content{{Text: text}}}
 	rich := w.model.family == claudeFamily || w.model.family == novaFamily
 	if rich && o.Failed {
 		result.Status = "error"

@@ -25,7 +25,7 @@ func (r *reply) end(err error) error {
 	if !known {
 		return r.x.Broken("it ended with the reason \"" + llm.PlainWord(r.stop) + "\"")
 	}
-	calls, whole := r.blocks.calls(r.names)
+	calls, whole := r.blocks.calls()
 	reason, calls, why := llm.Ending(reason, calls, whole)
 	if why != "" {
 		return r.x.Broken(why)

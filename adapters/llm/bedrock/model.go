@@ -111,7 +111,7 @@ func (m *Model) attempt(ctx context.Context, req domain.ModelRequest, emit llm.E
 // ask sends one request and reads its answer. It reports whether something of
 // it was passed on.
 func (m *Model) ask(ctx context.Context, req domain.ModelRequest, dropped option, emit llm.Emit) (shown bool, err error) {
-	body, names, err := m.render(req, dropped)
+	body, err := m.render(req, dropped)
 	if err != nil {
 		return false, err
 	}
@@ -122,7 +122,7 @@ func (m *Model) ask(ctx context.Context, req domain.ModelRequest, dropped option
 		return false, err
 	}
 	defer x.Close()
-	r := newReply(m, x, names, emit)
+	r := newReply(m, x, emit)
 	if err = r.read(); err != nil {
 		r.costs()
 	}

@@ -14,7 +14,6 @@ const afterStop = 3 * time.Second
 type reply struct {
 	model *Model
 	x     *llm.Exchange
-	names *toolNames
 	emit  llm.Emit
 
 	ev      event // the one at hand, kept for its memory
@@ -26,8 +25,8 @@ type reply struct {
 	shown   bool   // something of it was passed on
 }
 
-func newReply(m *Model, x *llm.Exchange, names *toolNames, emit llm.Emit) *reply {
-	return &reply{model: m, x: x, names: names, emit: emit}
+func newReply(m *Model, x *llm.Exchange, emit llm.Emit) *reply {
+	return &reply{model: m, x: x, emit: emit}
 }
 
 // read takes in one answer to its end.

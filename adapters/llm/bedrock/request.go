@@ -88,30 +88,28 @@ type cachePoint struct {
 	Type string `json:"type"`
 }
 
-// render writes a request down. The names are those its tools got.
-func (m *Model) render(req domain.ModelRequest, dropped option) ([]byte, *toolNames, error) {
-	names := newToolNames(req.Tools)
-	w := m.conversation(req, names, dropped)
+// render writes a request down.
+func (m *Model) render(req domain.ModelRequest, dropped option) ([]byte, error) {
+	w := m.conversation(req, dropped)
 	b := body{Messages: w.out}
 	if strings.TrimSpace(req.System) != "" {
 		b.System = []content{{Text: req.System}}
 	}
 	if len(req.Tools) > 0 {
-		b.Tools = &toolConfig{Tools: tools(req.Tools, names)}
+		b.Tools = &toolConfig{Tools: tools(req.Tools)}
 	}
 	if req.MaxOutputTokens > 0 && dropped&dropLimit == 0 {
 		b.Inference = &inference{MaxTokens: req.MaxOutputTokens}
 	}
 	m.think(&b, req.Thoughts, w.unsigned, dropped)
 	m.cache(&b, dropped)
-	out, err := llm.Encode(b)
-	return out, names, err
+	return llm.Encode(b)
 }
 
-func tools(specs []domain.ToolSpec, names *toolNames) []tool {
+func tools(specs []domain.ToolSpec) []tool {
 	out := make([]tool, 0, len(specs)+1)
 	for _, t := range specs {
-		spec := &toolSpec{Name: names.theirs(t.Name), Description: t.Description}
+		spec := &toolSpec{Name: t.Name, Description: t.Description}
 		spec.Input.JSON = llm.Schema(t)
 		out = append(out, tool{Spec: spec})
 	}

@@ -11,9 +11,9 @@ import (
 )
 
 // sent renders a request and takes it apart again.
-func sent(t *testing.T, m *Model, req domain.ModelRequest, dropped option) (body, string, *toolNames) {
+func sent(t *testing.T, m *Model, req domain.ModelRequest, dropped option) (body, string) {
 	t.Helper()
-	data, names, err := m.render(req, dropped)
+	data, err := m.render(req, dropped)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func sent(t *testing.T, m *Model, req domain.ModelRequest, dropped option) (body
 	if err := dec.Decode(&b); err != nil {
 		t.Fatalf("%v in %s", err, data)
 	}
-	return b, string(data), names
+	return b, string(data)
 }
 
 // shape is a request's messages in a line: roles with their blocks.
@@ -93,20 +93,20 @@ func TestRender_Messages(t *testing.T) {
 		{"two replies", claude, []domain.ModelMessage{said("a"), domain.ModelReply{Text: "b"}, domain.ModelReply{Text: "c"}, said("d")}, "u(text )a(text text )u(text )"},
 		{"calls whose ids repeat", claude, []domain.ModelMessage{
 			said("a"), domain.ModelReply{Calls: []domain.ModelCall{a, b}}, domain.ToolOutput{Call: a, Text: "1"}, domain.ToolOutput{Call: b, Failed: true}, said("b"),
-		}, "u(text )a(call:x:read_file call:s_2:read_file )u(result:x: result:s_2:error text )"},
+		}, "u(text )a(call:x:read_file call:call_1:read_file )u(result:x: result:call_1:error text )"},
 		{"ids that are not plain", claude, []domain.ModelMessage{
 			said("a"), domain.ModelReply{Calls: []domain.ModelCall{call("1", "a:b/c", "x"), call("2", strings.Repeat("y", 70), "x"), call("3", "a_b_c", "x")}},
 			domain.ToolOutput{Call: call("1", "a:b/c", "x")}, domain.ToolOutput{Call: call("2", "", "x")}, domain.ToolOutput{Call: call("3", "", "x")},
-		}, "u(text )a(call:a_b_c:x call:" + strings.Repeat("y", 64) + ":x call:3:x )u(result:a_b_c: result:" + strings.Repeat("y", 64) + ": result:3: )"},
+		}, "u(text )a(call:1:x call:2:x call:a_b_c:x )u(result:1: result:2: result:a_b_c: )"},
 		{"a failed output of others", llama, []domain.ModelMessage{
 			said("a"), domain.ModelReply{Calls: []domain.ModelCall{a}}, domain.ToolOutput{Call: a, Text: "1", Failed: true},
 		}, "u(text )a(call:x:read_file )u(result:x: )"},
 		{"a picture of a tool", claude, []domain.ModelMessage{
 			said("a"), domain.ModelReply{Calls: []domain.ModelCall{a, b}}, domain.ToolOutput{Call: a, Media: []domain.Block{picture}}, domain.ToolOutput{Call: b},
-		}, "u(text )a(call:x:read_file call:s_2:read_file )u(result:x:+png result:s_2: )"},
+		}, "u(text )a(call:x:read_file call:call_1:read_file )u(result:x:+png result:call_1: )"},
 		{"a picture of a tool, of others", llama, []domain.ModelMessage{
 			said("a"), domain.ModelReply{Calls: []domain.ModelCall{a, b}}, domain.ToolOutput{Call: a, Media: []domain.Block{picture}}, domain.ToolOutput{Call: b}, said("c"),
-		}, "u(text )a(call:x:read_file call:s_2:read_file )u(result:x: result:s_2: png text )"},
+		}, "u(text )a(call:x:read_file call:call_1:read_file )u(result:x: result:call_1: png text )"},
 		{"a sound of a tool", claude, []domain.ModelMessage{
 			said("a"), domain.ModelReply{Calls: []domain.ModelCall{a}}, domain.ToolOutput{Call: a, Media: []domain.Block{domain.Audio{MIME: "audio/x-wav", Data: []byte("RIFF")}}},
 		}, "u(text )a(call:x:read_file )u(result:x: wav )"},
@@ -120,7 +120,7 @@ func TestRender_Messages(t *testing.T) {
 			m.info.Images, m.info.Audio = true, true
 			req := porttest.SampleRequest()
 			req.Messages = c.msgs
-			b, _, _ := sent(t, m, req, dropCaches)
+			b, _ := sent(t, m, req, dropCaches)
 			if got := shape(b.Messages); got != c.want {
 				t.Errorf("\n got %s\nwant %s", got, c.want)
 			}
@@ -133,7 +133,7 @@ func TestRender_Messages(t *testing.T) {
 func TestRender_WithoutTools(t *testing.T) {
 	req := porttest.SampleHistory()
 	req.Tools = nil
-	b, data, _ := sent(t, over(t, canned{}, claude), req, dropCaches)
+	b, data := sent(t, over(t, canned{}, claude), req, dropCaches)
 	if got := shape(b.Messages); got != "u(text )a(text text text )u(text text )a(text )u(text )a(text )u(text png text )" || b.Tools != nil {
 		t.Errorf("%s", got)
 	}
@@ -141,35 +141,6 @@ func TestRender_WithoutTools(t *testing.T) {
 		if !strings.Contains(data, want) {
 			t.Errorf("%q is not told in %s", want, data)
 		}
-	}
-}
-
-// TestRender_Names: names that the wire does not take are replaced, each by
-// one of its own, and calls come back under the names we know.
-func TestRender_Names(t *testing.T) {
-	long := strings.Repeat("long", 20)
-	req := porttest.SampleRequest()
-	req.Tools = nil
-	for _, name := range []string{"a.b", "a_b", "a/b", "", long, long + "er", "ünï"} {
-		req.Tools = append(req.Tools, domain.ToolSpec{Name: name})
-	}
-	b, _, names := sent(t, over(t, canned{}, claude), req, dropCaches)
-	used := map[string]bool{}
-	for i, tool := range b.Tools.Tools {
-		name := tool.Spec.Name
-		if name != plainName(name) || name == "" || used[name] {
-			t.Errorf("tool %d is named %q", i, name)
-		}
-		used[name] = true
-		if names.ours(name) != req.Tools[i].Name || names.theirs(req.Tools[i].Name) != name {
-			t.Errorf("%q is %q and %q", req.Tools[i].Name, name, names.ours(name))
-		}
-		if string(tool.Spec.Input.JSON) != `{"type":"object","properties":{}}` {
-			t.Errorf("schema %s", tool.Spec.Input.JSON)
-		}
-	}
-	if names.theirs("a_b") != "a_b" || names.theirs("gone.tool") != "gone_tool" || names.ours("invented") != "invented" || names.theirs("") == "" {
-		t.Error("a plain name, one of a tool that is gone, or an invented one is not kept")
 	}
 }
 
@@ -192,7 +163,7 @@ func TestRender_Caches(t *testing.T) {
 		{"Claude without messages", claude, dropMessageCache, "tools system u(text )a(text )u(text )a(text )u(text )"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b, _, _ := sent(t, over(t, canned{}, c.model), req, c.dropped)
+			b, _ := sent(t, over(t, canned{}, c.model), req, c.dropped)
 			got := ""
 			if last := b.Tools.Tools[len(b.Tools.Tools)-1]; last.CachePoint != nil {
 				got += "tools "
@@ -206,7 +177,7 @@ func TestRender_Caches(t *testing.T) {
 		})
 	}
 	req.System, req.Tools = " ", nil
-	if b, _, _ := sent(t, over(t, canned{}, claude), req, 0); b.System != nil || b.Tools != nil {
+	if b, _ := sent(t, over(t, canned{}, claude), req, 0); b.System != nil || b.Tools != nil {
 		t.Error("a cache point stands behind nothing")
 	}
 }
@@ -260,7 +231,7 @@ func TestRender_Thoughts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			req := porttest.SampleRequest()
 			req.Thoughts, req.MaxOutputTokens = c.level, c.limit
-			b, _, _ := sent(t, over(t, canned{}, c.model), req, c.dropped)
+			b, _ := sent(t, over(t, canned{}, c.model), req, c.dropped)
 			got := ""
 			if b.More != nil {
 				data, _ := json.Marshal(b.More)
@@ -297,7 +268,7 @@ func TestRender_ThoughtsGoOn(t *testing.T) {
 			req := porttest.SampleRequest()
 			req.Thoughts, req.MaxOutputTokens = domain.ThoughtsHigh, 32000
 			req.Messages = append(req.Messages, c.msgs...)
-			if b, _, _ := sent(t, m, req, c.dropped); (b.More != nil) != c.think {
+			if b, _ := sent(t, m, req, c.dropped); (b.More != nil) != c.think {
 				t.Errorf("asked for thoughts: %v", b.More)
 			}
 		})
@@ -308,14 +279,14 @@ func TestRender_ThoughtsGoOn(t *testing.T) {
 func TestRender_Limit(t *testing.T) {
 	m := over(t, canned{}, llama)
 	req := porttest.SampleRequest()
-	if b, _, _ := sent(t, m, req, 0); b.Inference == nil || b.Inference.MaxTokens != 1000 {
+	if b, _ := sent(t, m, req, 0); b.Inference == nil || b.Inference.MaxTokens != 1000 {
 		t.Errorf("%+v", b.Inference)
 	}
-	if b, _, _ := sent(t, m, req, dropLimit); b.Inference != nil {
+	if b, _ := sent(t, m, req, dropLimit); b.Inference != nil {
 		t.Errorf("%+v", b.Inference)
 	}
 	req.MaxOutputTokens = 0
-	if b, _, _ := sent(t, m, req, 0); b.Inference != nil {
+	if b, _ := sent(t, m, req, 0); b.Inference != nil {
 		t.Errorf("%+v", b.Inference)
 	}
 }

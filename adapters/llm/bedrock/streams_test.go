@@ -298,7 +298,7 @@ func TestStreams_Kept(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			req := porttest.SampleRequest()
 			req.Messages = append(req.Messages, c.reply, domain.ToolOutput{Call: c.reply.Calls[0], Text: "x"}, domain.ToolOutput{Call: c.reply.Calls[1], Text: "y"})
-			sent, _, err := c.model.render(req, 0)
+			sent, err := c.model.render(req, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

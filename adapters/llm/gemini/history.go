@@ -154,7 +154,7 @@ func (h *history) call(c domain.ModelCall, own bool, sign string) part {
 		id = c.ProviderID
 	}
 	h.open = append(h.open, openCall{call: c, id: id})
-	return part{Call: &called{ID: id, Name: wireName(c.Name), Args: llm.Sent(c)}, Sign: sign}
+	return part{Call: &called{ID: id, Name: toolName(c.Name), Args: llm.Sent(c)}, Sign: sign}
 }
 
 // output keeps an output for the call it answers. One that answers none is
@@ -179,7 +179,7 @@ func (h *history) output(o domain.ToolOutput) {
 func (h *history) answer() {
 	var responses, behind []part
 	for _, k := range h.open {
-		r := response{ID: k.id, Name: wireName(k.call.Name)}
+		r := response{ID: k.id, Name: toolName(k.call.Name)}
 		if k.output == nil {
 			r.Result.Error = "No result of this call was recorded; it may or may not have taken effect."
 			responses = append(responses, part{Response: &r})

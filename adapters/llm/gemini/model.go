@@ -117,7 +117,7 @@ func (m *Model) attempt(ctx context.Context, req domain.ModelRequest, emit llm.E
 		dropped := option(m.dropped.Load()) | forget
 		x, err := m.start(ctx, req, dropped)
 		if err == nil {
-			return m.receive(x, req, emit)
+			return m.receive(x, emit)
 		}
 		drop := m.refusedOption(err, req, dropped)
 		if drop == 0 {
@@ -146,7 +146,7 @@ func (m *Model) public(req domain.ModelRequest) []string {
 		"functionDeclarations", "parametersJsonSchema", "functionCall", "functionResponse", "thoughtSignature", "systemInstruction", "inlineData",
 	}
 	for _, t := range req.Tools {
-		words = append(words, wireName(t.Name))
+		words = append(words, t.Name)
 	}
 	return words
 }

@@ -177,17 +177,3 @@ func stored(t *testing.T, r domain.ModelReply) domain.ModelReply {
 	}
 	return out
 }
-
-// TestNames: a tool whose name the wire does not allow is called under its
-// own.
-func TestNames(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		req := porttest.SampleRequest()
-		req.Tools = append(req.Tools, domain.ToolSpec{Name: "mcp/search the web"})
-		wire := wireName("mcp/search the web")
-		m := open(porttest.T(t), answer("", data(say(`{"functionCall":{"name":"`+wire+`"}},{"functionCall":{"name":"read_file"}}`), stop)), "m")
-		if line, err := got(porttest.T(t), m, req); line != `+:mcp/search the web{} +:read_file{} .calls` {
-			t.Errorf("%q, %v", line, err)
-		}
-	})
-}

@@ -7,14 +7,13 @@ import (
 	"io"
 
 	"github.com/berth-dev/berth/adapters/llm"
-	"github.com/berth-dev/berth/core/domain"
 )
 
 // receive reads one answer in whatever form it comes: events, the list of
 // chunks that servers send which do not know alt=sse, or bare chunks.
-func (m *Model) receive(x *llm.Exchange, req domain.ModelRequest, emit llm.Emit) error {
+func (m *Model) receive(x *llm.Exchange, emit llm.Emit) error {
 	defer x.Close()
-	r := newReply(m, x, req, emit)
+	r := newReply(m, x, emit)
 	err := r.read()
 	if err != nil {
 		r.costs()

@@ -15,7 +15,6 @@ type reply struct {
 	model *Model
 	x     *llm.Exchange
 	emit  llm.Emit
-	names map[string]string // names of tools that were sent under another
 
 	text    llm.Joiner
 	thought llm.Joiner
@@ -31,8 +30,8 @@ type reply struct {
 	keep    keepsake
 }
 
-func newReply(m *Model, x *llm.Exchange, req domain.ModelRequest, emit llm.Emit) *reply {
-	return &reply{model: m, x: x, emit: emit, names: renamed(req.Tools), keep: keepsake{Model: m.info.Ref.Model}}
+func newReply(m *Model, x *llm.Exchange, emit llm.Emit) *reply {
+	return &reply{model: m, x: x, emit: emit, keep: keepsake{Model: m.info.Ref.Model}}
 }
 
 // afterFinish is how long to wait for the end of the body once a reply is
@@ -133,12 +132,8 @@ func (r *reply) call(c *asked, sign string) error {
 	if r.bytes += len(args); r.bytes > llm.MaxEvent {
 		return r.x.Cut(llm.ErrTooLong)
 	}
-	name := c.Name
-	if ours, ok := r.names[name]; ok {
-		name = ours
-	}
 	r.keep.add(callPart, 0, sign)
-	r.calls = append(r.calls, domain.ModelCall{ProviderID: c.ID, Name: name, Args: args})
+	r.calls = append(r.calls, domain.ModelCall{ProviderID: c.ID, Name: c.Name, Args: args})
 	return nil
 }
 

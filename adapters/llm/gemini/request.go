@@ -109,7 +109,7 @@ func (m *Model) config(req domain.ModelRequest, dropped option) *config {
 func functions(specs []domain.ToolSpec, dropped option) []function {
 	out := make([]function, 0, len(specs))
 	for _, t := range specs {
-		f := function{Name: wireName(t.Name), Description: t.Description}
+		f := function{Name: t.Name, Description: t.Description}
 		if dropped&plainSchema != 0 {
 			f.Parameters = reduced(t.Schema)
 		} else {

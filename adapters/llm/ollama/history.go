@@ -39,7 +39,7 @@ func (h *history) messages(req domain.ModelRequest) []message {
 	if req.System != "" {
 		h.out = append(h.out, message{Role: "system", Content: req.System})
 	}
-	thought := toolTurns(req.Messages)
+	thought := llm.ToolTurns(req.Messages)
 	for i, msg := range req.Messages {
 		switch msg := msg.(type) {
 		case domain.UserInput:
@@ -135,28 +135,4 @@ func (h *history) content(blocks []domain.Block) (string, [][]byte) {
 func wave(b domain.Audio) bool {
 	return len(b.Data) > 12 && string(b.Data[:4]) == "RIFF" && string(b.Data[8:12]) == "WAVE" ||
 		strings.HasSuffix(strings.ToLower(b.MIME), "wav")
-}
-
-// toolTurns reports for each message whether it belongs to a turn that called
-// tools: those are the turns whose thoughts go on.
-func toolTurns(msgs []domain.ModelMessage) []bool {
-	in := make([]bool, len(msgs))
-	start, called := 0, false
-	mark := func(end int) {
-		for i := start; called && i < end; i++ {
-			in[i] = true
-		}
-		start, called = end, false
-	}
-	for i, msg := range msgs {
-		switch msg := msg.(type) {
-		case domain.UserInput:
-			mark(i)
-		case domain.ModelReply:
-			called = called || len(msg.Calls) > 0
-		case domain.ToolOutput:
-		}
-	}
-	mark(len(msgs))
-	return in
 }

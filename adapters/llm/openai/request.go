@@ -167,7 +167,7 @@ func (m *Model) messages(req domain.ModelRequest, dropped option) []any {
 		out = append(out, plainMessage{Role: "system", Content: req.System})
 	}
 	names := llm.NewCallNames()
-	giveBack := toolTurns(req.Messages)
+	giveBack := llm.ToolTurns(req.Messages)
 	// Media are what tools showed: they follow the outputs, which hold text
 	// alone and must stay together.
 	var user, media []domain.Block
@@ -242,30 +242,6 @@ func lastReply(out []any) (assistantMessage, bool) {
 	}
 	last, ok := out[len(out)-1].(assistantMessage)
 	return last, ok
-}
-
-// toolTurns reports for each message whether it belongs to a turn that called
-// tools: those are the turns whose reasoning servers want back.
-func toolTurns(msgs []domain.ModelMessage) []bool {
-	in := make([]bool, len(msgs))
-	start, called := 0, false
-	mark := func(end int) {
-		for i := start; called && i < end; i++ {
-			in[i] = true
-		}
-		start, called = end, false
-	}
-	for i, msg := range msgs {
-		switch msg := msg.(type) {
-		case domain.UserInput:
-			mark(i)
-		case domain.ModelReply:
-			called = called || len(msg.Calls) > 0
-		case domain.ToolOutput:
-		}
-	}
-	mark(len(msgs))
-	return in
 }
 
 func assistant(r domain.ModelReply, keep keepsake, names *llm.CallNames) assistantMessage {

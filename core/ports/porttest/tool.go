@@ -60,8 +60,8 @@ func toolChecks() []check[ToolHarness] {
 
 func toolSpec(t TB, h ToolHarness) {
 	s := h.Open(t).Tool.Spec()
-	if s.Name == "" || strings.Trim(s.Name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || len(s.Name) > 64 {
-		t.Errorf("name %q is not 1 to 64 of [a-z0-9_]", s.Name)
+	if s.Name == "" || strings.Trim(s.Name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || len(s.Name) > 64 || s.Name[0] >= '0' && s.Name[0] <= '9' {
+		t.Errorf("name %q is not 1 to 64 of [a-z0-9_], with no digit first", s.Name)
 	}
 	if len(s.Description) < 20 {
 		t.Errorf("description %q does not say what the tool does", s.Description)
