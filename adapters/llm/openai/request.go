@@ -88,8 +88,8 @@ type toolFunction struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// plainMessage is a message of the system or the user. Content is a string or
-// a list of parts.
+// plainMessage is a message of the system or the user. Content, as in a
+// toolMessage, is a string or a list of parts.
 type plainMessage struct {
 	Role    string `json:"role"`
 	Content any    `json:"content"`
@@ -138,7 +138,7 @@ type sentFunction struct {
 type toolMessage struct {
 	Role    string `json:"role"`
 	ID      string `json:"tool_call_id"`
-	Content string `json:"content"`
+	Content any    `json:"content"`
 }
 
 // render writes a request down.

@@ -148,29 +148,44 @@ func (m *Model) vary(b *body, req domain.ModelRequest, dropped option) {
 	b.Effort = effort
 }
 
-// markCache marks the system prompt and the user's last message. Anthropic's
-// models cache nothing that is not marked.
+// markCache marks the system prompt, and where what is new in this request and
+// in the one before it ends: Anthropic's models cache nothing that is not
+// marked. A mark stands in a part, so every content becomes a list of them;
+// else what was sent before would have another form when its mark moves on.
 func markCache(messages []any) {
-	marked := false
+	marks, end := 2, true // to set; what follows is a reply, or nothing
 	for i := len(messages) - 1; i >= 0; i-- {
-		msg, ok := messages[i].(plainMessage)
-		if !ok || (msg.Role == "user" && marked) {
-			continue
+		marked := false
+		switch msg := messages[i].(type) {
+		case plainMessage:
+			msg.Content, marked = inParts(msg.Content, msg.Role == "system" || end && marks > 0)
+			messages[i] = msg
+		case toolMessage:
+			msg.Content, marked = inParts(msg.Content, end && marks > 0)
+			messages[i] = msg
+		default:
+			end = true
 		}
-		marked = marked || msg.Role == "user"
-		parts, ok := msg.Content.([]part)
-		if text, plain := msg.Content.(string); plain {
-			parts, ok = []part{{Type: "text", Text: text}}, true
-		}
-		for k := len(parts) - 1; ok && k >= 0; k-- {
-			if parts[k].Type == "text" {
-				parts[k].Cache = &cache{Type: "ephemeral"}
-				msg.Content = parts
-				messages[i] = msg
-				break
-			}
+		if marked {
+			end, marks = false, marks-1
 		}
 	}
+}
+
+// inParts returns a content as parts, with a mark on the last text among them
+// if it is to have one, and reports whether it has.
+func inParts(content any, mark bool) (parts []part, marked bool) {
+	parts, ok := content.([]part)
+	if text, plain := content.(string); !ok && plain {
+		parts = []part{{Type: "text", Text: text}}
+	}
+	for k := len(parts) - 1; mark && k >= 0; k-- {
+		if parts[k].Type == "text" {
+			parts[k].Cache = &cache{Type: "ephemeral"}
+			return parts, true
+		}
+	}
+	return parts, false
 }
 
 // cost is what OpenRouter charges, in US dollars: its own price, and with a

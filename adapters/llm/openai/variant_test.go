@@ -110,10 +110,10 @@ func TestVariant_CacheMarks(t *testing.T) {
 	}}
 	marked := varied(porttest.T(t), nil, openRouter, "", "anthropic/claude")
 	want := []string{
-		`{"role":"system","content":[{"type":"text","text":"sys",` + mark + `}]}`, `{"role":"user","content":"one"}`, `{"role":"assistant","content":"t"}`,
+		`{"role":"system","content":[{"type":"text","text":"sys",` + mark + `}]}`, `{"role":"user","content":[{"type":"text","text":"one"}]}`, `{"role":"assistant","content":"t"}`,
 		`{"role":"user","content":[{"type":"text","text":"two",` + mark + `},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}`,
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
-		`{"role":"tool","tool_call_id":"a","content":"r"}`,
+		`{"role":"tool","tool_call_id":"a","content":[{"type":"text","text":"r",` + mark + `}]}`,
 	}
 	if got := rendered(t, marked, req); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

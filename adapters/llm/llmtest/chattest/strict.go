@@ -115,8 +115,7 @@ func (b brand) checkMessages(raw []json.RawMessage) string {
 				}
 			}
 		case "tool":
-			var text string
-			if json.Unmarshal(m.Content, &text) != nil || text == "" {
+			if wrong = b.checkContent(m.Content, "text"); !b.router && m.Content[0] == '[' {
 				wrong = "the output of a tool is no text"
 			}
 		default:
@@ -181,6 +180,9 @@ func (s *server) look(body []byte) []string {
 	problems := pairs(in.Messages)
 	if marks := strings.Count(string(body), `"cache_control"`); s.brand.router && (marks == 0 || marks > 4) {
 		problems = append(problems, fmt.Sprintf("%d cache marks, which should be 1 to 4", marks))
+	}
+	if n := len(in.Messages); s.brand.router && n > 0 && !strings.Contains(string(in.Messages[n-1].Content), `"cache_control"`) {
+		problems = append(problems, "the end of the conversation is not marked, so the next request finds nothing in a cache")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

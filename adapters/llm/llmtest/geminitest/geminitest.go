@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"net/http"
 	"strings"
 
@@ -149,7 +150,8 @@ func (p *player) call(c porttest.SendCall, end porttest.ReplyEnd) bool {
 // sign gives a part its signature: every part, or only the first call.
 func (p *player) sign(out part, first bool) part {
 	if p.signed && (p.SignAll || first) {
-		out.Sign = base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "<%p sign?> %d >>", p, len(p.sent)))
+		sum := crc32.ChecksumIEEE([]byte(js(out)))
+		out.Sign = base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "<%08x sign?> %d >>", sum, len(p.sent)))
 	}
 	return out
 }
