@@ -235,7 +235,7 @@ func (a ambient) defaultModel(configured map[string]Provider) (domain.ModelRef, 
 			continue
 		}
 		for _, name := range sortedNames(configured) {
-			if p := configured[name]; p.Type == t.Name && p.APIKey.IsSet() && p.NeedsKey() {
+			if p := configured[name]; p.Type == t.Name && p.APIKey.IsSet() {
 				return domain.ModelRef{Provider: name, Model: t.DefaultModel}, true
 			}
 		}

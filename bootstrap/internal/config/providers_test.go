@@ -36,6 +36,7 @@ func TestConfig_AgentModel(t *testing.T) {
 		{"of its own", "[agents.default]\nmodel = \"ollama/x\"", []string{"OPENAI_API_KEY=k"}, "ollama"},
 		{"by the environment", "", []string{"OPENAI_API_KEY=k"}, "openai"},
 		{"of a configured provider with a key", "[providers.work]\ntype = \"openai\"\napi_key = \"k\"", nil, "work"},
+		{"of a configured provider with a key at an address of its own", "[providers.work]\ntype = \"openai\"\nbase_url = \"https://gateway.example/v1\"\napi_key = \"k\"", nil, "work"},
 		{"of a configured provider whose key is missing", "[providers.work]\ntype = \"openai\"", nil, ""},
 		{"a key for another address is no reason", "[providers.openai]\nbase_url = \"http://h/v1\"", []string{"OPENAI_API_KEY=k"}, ""},
 	} {
