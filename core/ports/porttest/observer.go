@@ -20,6 +20,8 @@ type ObserverHarness struct {
 	// Stuck returns an observer whose far end takes nothing any more (a pipe
 	// nobody reads). It is nil for one that has no far end.
 	Stuck func(t TB) ports.Observer
+	// Asked says that the observer was asked to pass on what was said.
+	Asked bool
 }
 
 // Observer runs the conformance suite of ports.Observer.
@@ -36,6 +38,7 @@ func observerChecks() []check[ObserverHarness] {
 		{"observe-trouble", "trouble shows where it was and what it was", observeTrouble},
 		{"observe-failure", "a turn that failed shows why, and a request that failed too", observeFailure},
 		{"observe-order", "what one goroutine reports is seen in its order", observeOrder},
+		{"observe-said", "what was said in a turn is passed on by no observer that was not asked to", observeSaid},
 		{"observe-together", "many may report at once", observeTogether},
 		{"observe-stuck", "whoever reports never waits, even when nobody takes what is made of it", observeStuck},
 	}
@@ -140,6 +143,24 @@ func observeOrder(t TB, h ObserverHarness) {
 	}
 	if last < 0 {
 		t.Errorf("nothing was seen")
+	}
+}
+
+func observeSaid(t TB, h ObserverHarness) {
+	if h.Asked {
+		t.Skipf("this observer was asked to pass it on")
+	}
+	const said = "words-of-a-person"
+	o, output := h.Open(t)
+	for _, ev := range []domain.Event{
+		domain.TurnBegan{Session: "s", Turn: "t", Prompt: []domain.Block{domain.Text{Text: said}}},
+		domain.CallDone{Session: "s", Turn: "t", Call: "c", Tool: "read_file", Status: domain.CallCompleted, Args: []byte(`{"x":"` + said + `"}`), Result: said},
+		domain.TurnDone{Session: "s", Turn: "t", Stop: domain.StopEndTurn, Text: said},
+	} {
+		o.Observe(t.Context(), ev)
+	}
+	if got := output(); strings.Contains(got, said) {
+		t.Errorf("it is in %q", got)
 	}
 }
 

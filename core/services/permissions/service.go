@@ -53,7 +53,7 @@ func (s *Service) Decide(ctx context.Context, client ports.Approver, q Question)
 	start := s.clock()
 	ruling := domain.Decide(q.Policy, q.Rules, q.Access)
 	done := domain.PermissionDone{
-		Session: q.Session, Call: q.Call.ID, Tool: q.Access.Tool, Verdict: ruling.Verdict,
+		Session: q.Session, Turn: q.Turn, Call: q.Call.ID, Tool: q.Access.Tool, Verdict: ruling.Verdict,
 	}
 	defer func() {
 		done.Duration = s.clock().Sub(start)
