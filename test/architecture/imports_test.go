@@ -184,6 +184,7 @@ func homes() []home {
 		{"golang.org/x/sys", []string{"adapters/fs", "adapters/exec", "adapters/sqlite", "adapters/sqlstore", "bootstrap", "cmd"}, "directory handles, locks, processes"},
 		{"golang.org/x/net", []string{"adapters/web"}, "tokens of HTML and the charsets of old pages"},
 		{"golang.org/x/tools", []string{"adapters/jsonrpc/transcript", "cmd"}, "txtar, the form of transcripts"},
+		{"github.com/gorilla/websocket", []string{"adapters/ws"}, "WebSockets, behind a transport of our own"},
 		{"github.com/zalando/go-keyring", []string{"adapters/keyring"}, "the key stores of operating systems"},
 		{"github.com/godbus/dbus/v5", nil, "tests: a key store on a session bus"},
 		{"github.com/google/go-cmp", nil, "tests: differences one can read"},
