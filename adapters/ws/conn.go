@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -59,6 +60,7 @@ type Conn struct {
 	cfg      Config
 	id       string
 	protocol string
+	head     http.Header // of the answer, on the end that dialled
 	beat     *time.Timer
 	silent   int // pings without a sign of life; of the beat
 
@@ -103,6 +105,10 @@ func (c *Conn) ID() string { return c.id }
 
 // Protocol is the sub-protocol that was agreed, or "".
 func (c *Conn) Protocol() string { return c.protocol }
+
+// Header is the header of the gateway's answer, on the end that dialled; nil on
+// the other.
+func (c *Conn) Header() http.Header { return c.head }
 
 // Read returns the next text message. Binary messages are passed over. It
 // returns io.EOF after the peer closed with code 1000; every other error means

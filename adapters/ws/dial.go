@@ -106,7 +106,7 @@ func Dial(ctx context.Context, cfg DialConfig) (*Conn, error) {
 		return nil, dialError(addr, answer, err)
 	}
 	c := newConn(sock, l, cfg.Conn)
-	c.id = answer.Header.Get(HeaderConnection)
+	c.id, c.head = answer.Header.Get(HeaderConnection), answer.Header
 	return c, nil
 }
 

@@ -76,31 +76,47 @@ func NewGuard(cfg GuardConfig) *Guard {
 // their Pass in the context, and answers all others itself.
 func (g *Guard) Protect(next http.Handler, methods ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := g.cfg.NewID()
-		plain(w.Header())
-		w.Header().Set("X-Request-Id", id)
-		round := g.revocations()
-		p, no := g.judge(r, methods)
-		if no != nil {
-			g.refuse(w, r, id, no)
-			return
+		if pass, ok := g.Admit(w, r, methods...); ok {
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passKey{}, pass)))
 		}
-		pass := &Pass{Principal: p, Request: id, guard: g, round: round}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passKey{}, pass)))
 	})
+}
+
+// Admit judges a request, which may have one of the given methods. When it
+// does not admit it, it has written the answer.
+func (g *Guard) Admit(w http.ResponseWriter, r *http.Request, methods ...string) (*Pass, bool) {
+	id := g.cfg.NewID()
+	plain(w.Header())
+	w.Header().Set("X-Request-Id", id)
+	round := g.revocations()
+	p, no := g.judge(r, methods)
+	if no != nil {
+		g.refuse(w, r, id, no)
+		return nil, false
+	}
+	return &Pass{Principal: p, Request: id, guard: g, round: round}, true
 }
 
 // Visible lets requests through that need no token, such as those for the
 // console's files, once their Host and Origin have been judged.
 func (g *Guard) Visible(next http.Handler, methods ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if no := g.place(r, methods); no != nil {
-			plain(w.Header())
-			g.refuse(w, r, g.cfg.NewID(), no)
-			return
+		if g.AdmitVisible(w, r, methods...) {
+			next.ServeHTTP(w, r)
 		}
-		next.ServeHTTP(w, r)
 	})
+}
+
+// AdmitVisible is Admit for requests that need no token, such as a browser's
+// question before a request.
+func (g *Guard) AdmitVisible(w http.ResponseWriter, r *http.Request, methods ...string) bool {
+	no := g.place(r, methods)
+	if no == nil {
+		return true
+	}
+	plain(w.Header())
+	g.refuse(w, r, g.cfg.NewID(), no)
+	return false
 }
 
 // plain sets the headers of every answer that is not the console's.

@@ -3,6 +3,7 @@ package ws
 import (
 	"bufio"
 	"context"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -27,12 +28,16 @@ type Peer struct {
 	Remote     string // address
 	Agent      string // ?agent=, or ""
 	Protocol   string // sub-protocol agreed, or ""
+	Asked      any    // from HandlerConfig.Answer
 }
 
 // HandlerConfig says what becomes of connections.
 type HandlerConfig struct {
 	Conn  Config
 	NewID func() string // of connections
+	// Answer gives more headers for the answer to an upgrade, and a value of
+	// its own that Serve finds in Peer.Asked; nil gives none. It must not block.
+	Answer func(r *http.Request, connection string) (head http.Header, asked any)
 	// Serve serves one connection on a goroutine of its own and returns when
 	// that is over. ctx ends when the Handler is closed, and when the token was
 	// revoked.
@@ -106,6 +111,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if protocol := choose(offeredProtocols(r)); protocol != "" {
 		head.Set("Sec-Websocket-Protocol", protocol)
 	}
+	var asked any
+	if h.cfg.Answer != nil {
+		var more http.Header
+		more, asked = h.cfg.Answer(r, id)
+		maps.Copy(head, more)
+	}
 	l := newLink()
 	sock, err := h.up.Upgrade(hijacker{w, l}, r, head)
 	if err != nil { // answered, or the peer is gone
@@ -117,7 +128,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.id = id
 	peer := Peer{
 		Principal: pass.Principal, Connection: id, Request: pass.Request, Remote: r.RemoteAddr,
-		Agent: strings.TrimSpace(r.URL.Query().Get("agent")), Protocol: c.Protocol(),
+		Agent: strings.TrimSpace(r.URL.Query().Get("agent")), Protocol: c.Protocol(), Asked: asked,
 	}
 	started = true
 	go func() { // ends with the connection, which Close ends; Close joins it

@@ -5,6 +5,7 @@ import "github.com/berth-dev/berth/core/domain"
 // Principal is who a request comes from, and what its token is limited to.
 type Principal struct {
 	Name        string       // of the token
+	Serial      string       // tells tokens of one name apart; not secret
 	Agents      []string     // aliases it may use; nil for all
 	Level       domain.Level // ceiling; "" for none
 	Roots       []string     // working directories lie below one of them; nil for any
