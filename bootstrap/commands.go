@@ -83,7 +83,7 @@ func newCommands(o *options, cfg *Config, disk *fs.Disk, clock ports.Clock, ids 
 	home, _ := os.UserHomeDir()
 	c := &commands{cfg: cfg, disk: disk, helper: o.helper.path, home: home, own: ownPaths(), system: exec.SystemPath(), shell: exec.FindShell(), boxes: map[string]*box{}}
 	c.source = exec.NewSource(exec.Config{
-		Shell: c.shell, Environ: os.Environ(), Hidden: cfg.SecretVariables(), SystemPath: c.system,
+		Shell: c.shell, Environ: os.Environ(), Hidden: cfg.SecretVariables, SystemPath: c.system,
 		Profile: c.profile, Analyze: exec.Policy{Env: c.env, Judge: disk.Judge}.Analyze, Judge: disk.Judge, Roots: disk.WritableRoots,
 		Confiner: c.confiner(), Clock: clock, IDs: ids,
 	})

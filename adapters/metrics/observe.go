@@ -11,7 +11,7 @@ import (
 // count counts one event. The caller holds the mutex.
 func (m *Metrics) count(ev domain.Event) {
 	switch ev := ev.(type) {
-	case domain.TurnBegan: // what runs is looked up
+	case domain.TurnBegan, domain.Noted: // what runs is looked up
 	case domain.TurnDone:
 		m.turnDone(ev)
 	case domain.StepDone:

@@ -131,6 +131,8 @@ func (l *Logger) Observe(_ context.Context, ev domain.Event) {
 	case domain.Escalated:
 		l.log.Warn().Str("session", string(ev.Session)).Str("call", string(ev.Call)).Str("urgency", ev.Urgency).
 			Str("summary", ev.Summary).Msg("the agent calls for a human")
+	case domain.Noted:
+		fields(l.log.Info(), "session", string(ev.Session)).Msg(ev.What)
 	case domain.Trouble:
 		fields(l.log.Error().Err(ev.Err), "session", string(ev.Session)).Msg(ev.Where)
 	}

@@ -4,7 +4,7 @@ import "time"
 
 // Event is something an operator may want to see or count. Members:
 // TurnBegan, TurnDone, StepDone, CallDone, PermissionDone, Trouble,
-// SessionOpened, SessionReleased, Escalated.
+// SessionOpened, SessionReleased, Escalated, Noted.
 //
 //sumtype:decl
 type Event interface{ isEvent() }
@@ -116,6 +116,13 @@ type Escalated struct {
 	Summary string
 }
 
+// Noted is something that an operator wants to read and nobody has to act on:
+// what a reload changed, that the process finishes its turns to end.
+type Noted struct {
+	Session SessionID // "" when it concerns all
+	What    string
+}
+
 func (TurnBegan) isEvent()       {}
 func (TurnDone) isEvent()        {}
 func (StepDone) isEvent()        {}
@@ -125,3 +132,4 @@ func (SessionOpened) isEvent()   {}
 func (SessionReleased) isEvent() {}
 func (Trouble) isEvent()         {}
 func (Escalated) isEvent()       {}
+func (Noted) isEvent()           {}

@@ -57,6 +57,7 @@ func observed(id domain.SessionID) []domain.Event {
 		domain.SessionReleased{Session: id, How: "close"},
 		domain.Trouble{Session: id, Where: "somewhere", Err: cause},
 		domain.Escalated{Session: id, Turn: "t1", Call: "t1-c2", Urgency: "high", Summary: "the tests cannot run"},
+		domain.Noted{Session: id, What: "something to read"},
 	}
 }
 
@@ -72,6 +73,7 @@ func bare() []domain.Event {
 		domain.SessionReleased{},
 		domain.Trouble{},
 		domain.Escalated{},
+		domain.Noted{},
 	}
 }
 
