@@ -9,8 +9,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/berth-dev/berth/adapters/jsonrpc"
+	"github.com/berth-dev/berth/adapters/jsonrpc/tether"
 )
 
 // The sub-protocols of a gateway.
@@ -29,6 +33,13 @@ type Peer struct {
 	Agent      string // ?agent=, or ""
 	Protocol   string // sub-protocol agreed, or ""
 	Asked      any    // from HandlerConfig.Answer
+	// Frames is what to serve: the connection, or the link it is the first
+	// socket of when the client asked for one (see HandlerConfig.Park).
+	Frames jsonrpc.Frames
+	// OnAway, if set, makes a function known that is told when the socket of
+	// the link is lost (true) and when the client is back (false). It is for
+	// Serve, before it reads; the function must be quick.
+	OnAway func(func(away bool))
 }
 
 // HandlerConfig says what becomes of connections.
@@ -38,10 +49,13 @@ type HandlerConfig struct {
 	// Answer gives more headers for the answer to an upgrade, and a value of
 	// its own that Serve finds in Peer.Asked; nil gives none. It must not block.
 	Answer func(r *http.Request, connection string) (head http.Header, asked any)
-	// Serve serves one connection on a goroutine of its own and returns when
-	// that is over. ctx ends when the Handler is closed, and when the token was
+	// Serve serves one connection, its Frames, on a goroutine of its own and
+	// returns when that is over. ctx ends when the Handler is closed, and when the token was
 	// revoked.
 	Serve func(ctx context.Context, c *Conn, p Peer)
+	// Park is how long a link waits for its client to come back (see package
+	// tether); 0: there are no links.
+	Park time.Duration
 }
 
 // Handler upgrades requests that a Guard let through.
@@ -53,6 +67,7 @@ type Handler struct {
 	mu      sync.Mutex
 	closed  bool
 	serving sync.WaitGroup
+	links   map[string]owned // by connection
 }
 
 // NewHandler makes a Handler.
@@ -92,6 +107,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		pass.Refuse(w, r, http.StatusServiceUnavailable, leaveLimit, "the gateway ends")
 		return
 	}
+	connection, received, lasting := h.asksLink(r)
+	if l := h.lasting(connection, pass.Principal); l != nil && h.resume(w, r, connection, l, received) {
+		h.serving.Done()
+		return
+	}
 	started := false
 	defer func() {
 		if !started {
@@ -117,45 +137,64 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		more, asked = h.cfg.Answer(r, id)
 		maps.Copy(head, more)
 	}
-	l := newLink()
-	sock, err := h.up.Upgrade(hijacker{w, l}, r, head)
+	if lasting {
+		head.Set(tether.Header, tether.Answer())
+	}
+	c, err := h.upgrade(w, r, head, h.cfg.Conn)
 	if err != nil { // answered, or the peer is gone
 		cancel(nil)
 		release()
 		return
 	}
-	c := newConn(sock, l, h.cfg.Conn)
 	c.id = id
 	peer := Peer{
 		Principal: pass.Principal, Connection: id, Request: pass.Request, Remote: r.RemoteAddr,
-		Agent: strings.TrimSpace(r.URL.Query().Get("agent")), Protocol: c.Protocol(), Asked: asked,
+		Agent: strings.TrimSpace(r.URL.Query().Get("agent")), Protocol: c.Protocol(), Asked: asked, Frames: c,
+	}
+	end, forget := ending(c), func() {}
+	if lasting {
+		l := h.begin(c, &peer)
+		end, forget = l, h.remember(id, pass.Principal, l)
 	}
 	started = true
 	go func() { // ends with the connection, which Close ends; Close joins it
 		defer h.serving.Done()
 		defer release()
 		defer cancel(nil)
-		h.serve(ctx, cancel, c, peer, revoked)
+		defer forget()
+		h.serve(ctx, cancel, c, end, peer, revoked)
 	}()
 }
 
+// upgrade makes a request a connection.
+func (h *Handler) upgrade(w http.ResponseWriter, r *http.Request, head http.Header, cfg Config) (*Conn, error) {
+	l := newLink()
+	sock, err := h.up.Upgrade(hijacker{w, l}, r, head)
+	if err != nil {
+		return nil, err
+	}
+	return newConn(sock, l, cfg), nil
+}
+
 // serve serves a connection and waits until nothing of it is left.
-func (h *Handler) serve(ctx context.Context, cancel context.CancelCauseFunc, c *Conn, peer Peer, revoked <-chan struct{}) {
+func (h *Handler) serve(
+	ctx context.Context, cancel context.CancelCauseFunc, c *Conn, end ending, peer Peer, revoked <-chan struct{},
+) {
 	over := make(chan struct{})
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		select {
 		case <-ctx.Done():
-			c.Leave(CloseRestart, "the gateway ends")
+			end.Leave(CloseRestart, "the gateway ends")
 		case <-revoked:
-			c.Leave(ClosePolicy, "the token was revoked")
+			end.Leave(ClosePolicy, "the token was revoked")
 			cancel(ErrRevoked)
 		case <-over:
 		}
 	})
 	h.cfg.Serve(ctx, c, peer)
-	_ = c.Close()
-	<-c.Gone()
+	_ = end.Close()
+	end.join()
 	close(over)
 	watch.Wait()
 }

@@ -1,4 +1,4 @@
-// Package link makes frames that outlive their socket. Both ends number what
+// Package tether makes frames that outlive their socket. Both ends number what
 // they send by counting, keep it until the peer has confirmed it, and after a
 // lost socket tell each other on the next one how far they got; what the other
 // end has not is sent again. So a cut is a pause: no frame is lost, none comes
@@ -16,9 +16,8 @@
 // no JSON-RPC message can be confused with: {"link":{"received":n}} confirms.
 // The frame {"link":{"eof":true}}, which counts, ends one direction.
 //
-// Read link.go (what both ends do), registry.go (the server's links by
-// connection), header.go (the handshake).
-package link
+// Read tether.go (what both ends do), signal.go, header.go (the handshake).
+package tether
 
 import (
 	"errors"
@@ -343,7 +342,7 @@ func abandon(socket jsonrpc.Frames) {
 	if socket == nil {
 		return
 	}
-	if s, ok := socket.(interface{ Leave(code int, reason string) }); ok {
+	if s, ok := socket.(leaver); ok {
 		s.Leave(codeGoingAway, "the connection goes on elsewhere")
 	}
 	_ = socket.Close() // it is lost already
@@ -410,6 +409,20 @@ func (l *Link) Unconfirmed() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.held)
+}
+
+// Leave sets what Close will say to the peer, if the socket can say something.
+func (l *Link) Leave(code int, reason string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s, ok := l.socket.(leaver); ok {
+		s.Leave(code, reason)
+	}
+}
+
+// leaver is a socket that can say why it is closed, by the codes of RFC 6455.
+type leaver interface {
+	Leave(code int, reason string)
 }
 
 // Close ends the link and its socket.

@@ -1,4 +1,4 @@
-package link_test
+package tether_test
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/adapters/jsonrpc/framestest"
-	"github.com/berth-dev/berth/adapters/jsonrpc/link"
+	"github.com/berth-dev/berth/adapters/jsonrpc/tether"
 )
 
 // wire is a pair of sockets in memory that can be cut. What is under way then
@@ -108,14 +108,14 @@ func TestFrames(t *testing.T) {
 	framestest.Run(t, func(_ framestest.TB, maxBytes int) (jsonrpc.Frames, jsonrpc.Frames) {
 		_, a, b := newWire(64)
 		a.max, b.max = maxBytes, maxBytes
-		return attended(link.New(a, link.Options{Park: time.Hour})), attended(link.New(b, link.Options{}))
+		return attended(tether.New(a, tether.Options{Park: time.Hour})), attended(tether.New(b, tether.Options{}))
 	})
 }
 
 // end is a link that is read all the time, as in a conversation: what confirms
 // and what ends comes to the reader.
 type end struct {
-	*link.Link
+	*tether.Link
 	mu     sync.Mutex
 	cond   *sync.Cond
 	frames [][]byte
@@ -123,7 +123,7 @@ type end struct {
 	err    error   // the last word
 }
 
-func attended(l *link.Link) *end {
+func attended(l *tether.Link) *end {
 	e := &end{Link: l}
 	e.cond = sync.NewCond(&e.mu)
 	go func() { // ends with the link
@@ -140,7 +140,7 @@ func attended(l *link.Link) *end {
 			e.cond.Broadcast()
 			e.mu.Unlock()
 			if over {
-				if errors.Is(err, link.ErrAway) {
+				if errors.Is(err, tether.ErrAway) {
 					_ = l.Close() // nobody redials
 				}
 				return
@@ -165,7 +165,7 @@ func (e *end) Read() ([]byte, error) {
 }
 
 // again puts two ends on a new wire, as the handshake does.
-func again(client, server *link.Link, room int) (*wire, error) {
+func again(client, server *tether.Link, room int) (*wire, error) {
 	ticket, got, err := client.Fence()
 	if err != nil {
 		return nil, err
@@ -184,11 +184,11 @@ func again(client, server *link.Link, room int) (*wire, error) {
 }
 
 // reader reads an end until it is over, through every cut.
-func reader(end *link.Link) (got []string, err error) {
+func reader(end *tether.Link) (got []string, err error) {
 	for {
 		frame, err := end.Read()
 		switch {
-		case errors.Is(err, link.ErrAway):
+		case errors.Is(err, tether.ErrAway):
 			time.Sleep(50 * time.Microsecond) // of the bubble
 		case err != nil:
 			return got, err
@@ -213,13 +213,13 @@ func cuts(t *testing.T, seed uint64) {
 	room := 1 + rnd.IntN(8)
 	w, a, b := newWire(room)
 	hold := 1 << (14 + rnd.IntN(6))
-	client := link.New(a, link.Options{Hold: hold})
-	server := link.New(b, link.Options{Hold: 4 << 20, Park: time.Hour})
+	client := tether.New(a, tether.Options{Hold: hold})
+	server := tether.New(b, tether.Options{Hold: 4 << 20, Park: time.Hour})
 	const frames = 1500
 	var all sync.WaitGroup
 	got := map[string][]string{}
 	var mu sync.Mutex
-	for name, end := range map[string]*link.Link{"client": client, "server": server} {
+	for name, end := range map[string]*tether.Link{"client": client, "server": server} {
 		pauses := rand.New(rand.NewPCG(seed, uint64(len(name)+int(name[0]))))
 		all.Go(func() {
 			for i := range frames {
@@ -281,7 +281,7 @@ func TestAway(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w, _, b := newWire(8)
 			var seen []bool
-			server := link.New(b, link.Options{Park: time.Minute, Away: func(away bool) { seen = append(seen, away) }})
+			server := tether.New(b, tether.Options{Park: time.Minute, Away: func(away bool) { seen = append(seen, away) }})
 			start := time.Now()
 			w.Cut()
 			if _, err := server.Read(); !errors.Is(err, io.EOF) {
@@ -296,14 +296,14 @@ func TestAway(t *testing.T) {
 			if err := server.Write([]byte("{}")); err == nil {
 				t.Errorf("a link that is over took a frame")
 			}
-			if _, _, err := server.Fence(); !errors.Is(err, link.ErrStale) {
+			if _, _, err := server.Fence(); !errors.Is(err, tether.ErrStale) {
 				t.Errorf("Fence: %v", err)
 			}
 		})
 	})
 	t.Run("too much for one who is away", func(t *testing.T) {
 		w, _, b := newWire(8)
-		server := link.New(b, link.Options{Park: time.Hour, Hold: 100 << 10})
+		server := tether.New(b, tether.Options{Park: time.Hour, Hold: 100 << 10})
 		w.Cut()
 		over := make(chan error, 1)
 		go func() {
@@ -316,19 +316,19 @@ func TestAway(t *testing.T) {
 				break
 			}
 		}
-		if !errors.Is(err, link.ErrOverflow) {
+		if !errors.Is(err, tether.ErrOverflow) {
 			t.Errorf("Write: %v", err)
 		}
-		if err := <-over; !errors.Is(err, link.ErrOverflow) {
+		if err := <-over; !errors.Is(err, tether.ErrOverflow) {
 			t.Errorf("Read: %v", err)
 		}
 	})
 	t.Run("one that redials waits for room", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w, a, b := newWire(8)
-			client, server := link.New(a, link.Options{Hold: 100 << 10}), link.New(b, link.Options{Park: time.Hour})
+			client, server := tether.New(a, tether.Options{Hold: 100 << 10}), tether.New(b, tether.Options{Park: time.Hour})
 			w.Cut()
-			if _, err := client.Read(); !errors.Is(err, link.ErrAway) {
+			if _, err := client.Read(); !errors.Is(err, tether.ErrAway) {
 				t.Fatalf("Read: %v", err)
 			}
 			wrote := make(chan int, 10)
@@ -361,7 +361,7 @@ func TestAway(t *testing.T) {
 	})
 	t.Run("an orderly end is one", func(t *testing.T) {
 		_, a, b := newWire(8)
-		client, server := link.New(a, link.Options{}), link.New(b, link.Options{Park: time.Hour})
+		client, server := tether.New(a, tether.Options{}), tether.New(b, tether.Options{Park: time.Hour})
 		_ = client.Close()
 		if _, err := server.Read(); !errors.Is(err, io.EOF) {
 			t.Errorf("Read: %v", err)
@@ -369,17 +369,17 @@ func TestAway(t *testing.T) {
 	})
 	t.Run("a socket for an older time", func(t *testing.T) {
 		_, a, b := newWire(8)
-		client, server := link.New(a, link.Options{}), link.New(b, link.Options{Park: time.Hour})
+		client, server := tether.New(a, tether.Options{}), tether.New(b, tether.Options{Park: time.Hour})
 		old, _, _ := server.Fence()
 		if _, err := again(client, server, 8); err != nil {
 			t.Fatal(err)
 		}
 		_, _, late := newWire(8)
-		if err := server.Attach(old, late, 0); !errors.Is(err, link.ErrStale) {
+		if err := server.Attach(old, late, 0); !errors.Is(err, tether.ErrStale) {
 			t.Errorf("Attach: %v", err)
 		}
 		ticket, _, _ := server.Fence()
-		if err := server.Attach(ticket, late, 99); !errors.Is(err, link.ErrStale) {
+		if err := server.Attach(ticket, late, 99); !errors.Is(err, tether.ErrStale) {
 			t.Errorf("Attach for a peer that knows more than was sent: %v", err)
 		}
 	})
@@ -390,7 +390,7 @@ func TestHeld(t *testing.T) { synctest.Test(t, held) }
 
 func held(t *testing.T) {
 	_, a, b := newWire(8)
-	client, server := link.New(a, link.Options{}), link.New(b, link.Options{Park: time.Hour})
+	client, server := tether.New(a, tether.Options{}), tether.New(b, tether.Options{Park: time.Hour})
 	var all sync.WaitGroup
 	all.Go(func() { _, _ = reader(client) })
 	all.Go(func() { _, _ = reader(server) })
@@ -410,7 +410,7 @@ func held(t *testing.T) {
 
 func TestSignalsOfOthers(t *testing.T) {
 	_, a, b := newWire(8)
-	client, server := link.New(a, link.Options{}), link.New(b, link.Options{Park: time.Hour})
+	client, server := tether.New(a, tether.Options{}), tether.New(b, tether.Options{Park: time.Hour})
 	for _, frame := range []string{`{"link":{"received":7}}`, `{"link":{"eof":true}}`, `{"link":1}`} {
 		if err := client.Write([]byte(frame)); err != nil {
 			t.Fatal(err)
@@ -423,37 +423,23 @@ func TestSignalsOfOthers(t *testing.T) {
 }
 
 func TestHeader(t *testing.T) {
-	if c, _, ok := link.Asked(link.Ask("", 0)); c != "" || !ok {
+	if c, _, ok := tether.Asked(tether.Ask("", 0)); c != "" || !ok {
 		t.Errorf("a new link is not understood")
 	}
-	if c, n, ok := link.Asked(link.Ask("id", 12)); c != "id" || n != 12 || !ok {
+	if c, n, ok := tether.Asked(tether.Ask("id", 12)); c != "id" || n != 12 || !ok {
 		t.Errorf("taking up is not understood: %q %d %v", c, n, ok)
 	}
 	for _, bad := range []string{"", "x", "a b", " 3", "a -1", "a 99999999999999999999999"} {
-		if _, _, ok := link.Asked(bad); ok {
+		if _, _, ok := tether.Asked(bad); ok {
 			t.Errorf("%q is understood", bad)
 		}
 	}
 	for header, want := range map[string]string{
-		link.Answer(): "true false 0", link.AnswerResumed(9): "true true 9", "": "false false 0", "resumed": "false false 0", "resumed x": "false false 0",
+		tether.Answer(): "true false 0", tether.AnswerResumed(9): "true true 9", "": "false false 0", "resumed": "false false 0", "resumed x": "false false 0",
 	} {
-		links, again, n := link.Answered(header)
+		links, again, n := tether.Answered(header)
 		if got := fmt.Sprint(links, again, n); got != want {
 			t.Errorf("%q: %s, want %s", header, got, want)
 		}
-	}
-}
-
-func TestRegistry(t *testing.T) {
-	var r link.Registry
-	_, _, b := newWire(1)
-	l := link.New(b, link.Options{Park: time.Hour})
-	remove := r.Add("id", "me", l)
-	if r.Find("id", "me") != l || r.Find("id", "you") != nil || r.Find("other", "me") != nil {
-		t.Errorf("the wrong links are found")
-	}
-	remove()
-	if r.Find("id", "me") != nil {
-		t.Errorf("a removed link is found")
 	}
 }
