@@ -161,6 +161,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "internal server error", http.StatusInternalServerError)
 		return
 	}
+	// What is left of a body when the answer is known is not waited for longer.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.opts.Stall))
 	switch r.Method {
 	case http.MethodPost:
 		h.post(w, r, pass)

@@ -20,6 +20,10 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, pass *ws.Pass) {
 		refuse(w, http.StatusUpgradeRequired, "This is no proper upgrade to a WebSocket.")
 		return
 	}
+	if r.ContentLength != 0 {
+		refuse(w, http.StatusBadRequest, "GET has no body.")
+		return
+	}
 	if !takesEvents(r) {
 		refuse(w, http.StatusNotAcceptable, "A stream needs Accept: text/event-stream.")
 		return

@@ -81,17 +81,19 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	body := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0)+1, 1<<20)))
 	rc := http.NewResponseController(w)
 	_, err := io.Copy(body, &patient{http.MaxBytesReader(w, r.Body, limit), rc, h.opts.Stall})
-	_ = rc.SetReadDeadline(time.Time{}) // the server sets the next request's
+	if err == nil {
+		_ = rc.SetReadDeadline(time.Time{})
+		return bytes.TrimPrefix(body.Bytes(), []byte("\xEF\xBB\xBF")), true
+	}
+	// The deadline stays: nobody waits for the rest of the body.
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
 		tooLong()
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		refuse(w, http.StatusRequestTimeout, "The body did not arrive in time.")
-	case err != nil:
-		refuse(w, http.StatusBadRequest, "The body is not whole.")
 	default:
-		return bytes.TrimPrefix(body.Bytes(), []byte("\xEF\xBB\xBF")), true
+		refuse(w, http.StatusBadRequest, "The body is not whole.")
 	}
 	return nil, false
 }

@@ -6,8 +6,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,13 +18,56 @@ import (
 	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/adapters/streamhttp"
 	"github.com/berth-dev/berth/adapters/ws"
+	"github.com/berth-dev/berth/core/domain"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a step may take; only what hangs reaches it.
+// patience is how long a step may take; only what hangs reaches it. In a
+// bubble it is an hour of fake time.
 const patience = 10 * time.Second
+
+// pipes is a listener without a network, for bubbles.
+type pipes struct {
+	conns chan net.Conn
+	over  chan struct{}
+	close func()
+}
+
+func newPipes() *pipes {
+	p := &pipes{conns: make(chan net.Conn), over: make(chan struct{})}
+	p.close = sync.OnceFunc(func() { close(p.over) })
+	return p
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.over:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.close()
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	a, b := net.Pipe()
+	select {
+	case p.conns <- a:
+		return b, nil
+	case <-p.over:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
 
 // keys are two tokens, good until they are taken away.
 type keys struct {
@@ -45,32 +89,52 @@ const (
 
 // served is a connection as its server sees it.
 type served struct {
-	frames jsonrpc.Frames
-	peer   ws.Peer
-	ctx    context.Context
-	done   chan struct{} // closed by the test when it is over
+	frames   jsonrpc.Frames
+	peer     ws.Peer
+	ctx      context.Context
+	done     chan struct{} // closed by the test when it is over
+	patience time.Duration
 }
 
 // rig is a gateway whose connections the test serves by hand.
 type rig struct {
-	t     testing.TB
-	url   string
-	http  *http.Client
-	srv   *httptest.Server
-	h     *streamhttp.Handler
-	guard *ws.Guard
-	keys  *keys
-	conns chan *served
+	t        testing.TB
+	url      string
+	http     *http.Client
+	h        *streamhttp.Handler
+	guard    *ws.Guard
+	keys     *keys
+	conns    chan *served
+	patience time.Duration
 }
 
 func newRig(t testing.TB, options ...func(*streamhttp.Options)) *rig {
 	t.Helper()
-	r := &rig{t: t, conns: make(chan *served, 64), keys: &keys{good: map[string]string{annsToken: "ann", bobsToken: "bob"}}}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startRig(t, l, &http.Transport{}, options...)
+}
+
+// newBubble is a rig inside a synctest bubble: what is not read is not even
+// in a socket's buffer.
+func newBubble(t testing.TB, options ...func(*streamhttp.Options)) *rig {
+	t.Helper()
+	p := newPipes()
+	r := startRig(t, p, &http.Transport{DialContext: p.dial}, options...)
+	r.patience = time.Hour
+	return r
+}
+
+func startRig(t testing.TB, l net.Listener, transport *http.Transport, options ...func(*streamhttp.Options)) *rig {
+	t.Helper()
+	r := &rig{t: t, patience: patience, conns: make(chan *served, 64), keys: &keys{good: map[string]string{annsToken: "ann", bobsToken: "bob"}}}
 	var ids atomic.Int64
 	opts := streamhttp.Options{
 		NewID: func() string { return fmt.Sprintf("c%d", ids.Add(1)) },
 		Serve: func(ctx context.Context, frames jsonrpc.Frames, p ws.Peer) {
-			s := &served{frames, p, ctx, make(chan struct{})}
+			s := &served{frames, p, ctx, make(chan struct{}), r.patience}
 			select {
 			case r.conns <- s:
 			case <-ctx.Done():
@@ -90,25 +154,40 @@ func newRig(t testing.TB, options ...func(*streamhttp.Options)) *rig {
 		Keys: r.keys, Origins: []string{"https://page.example"}, MaxConnections: 8, MaxPerToken: 4,
 		NewID: func() string { return "r" },
 	})
-	r.srv = httptest.NewUnstartedServer(r.h.Behind(r.guard))
-	r.srv.Config.Protocols = new(http.Protocols)
-	r.srv.Config.Protocols.SetHTTP1(true)
-	r.srv.Config.Protocols.SetUnencryptedHTTP2(true)
-	r.srv.Start()
-	r.url = r.srv.URL + "/acp"
-	transport := &http.Transport{}
+	srv := &http.Server{Handler: r.h.Behind(r.guard), Protocols: new(http.Protocols), ErrorLog: log.New(io.Discard, "", 0)}
+	srv.Protocols.SetHTTP1(true)
+	srv.Protocols.SetUnencryptedHTTP2(true)
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = srv.Serve(l) })
+	r.url = "http://localhost/acp"
+	if a, ok := l.Addr().(*net.TCPAddr); ok {
+		r.url = "http://" + a.String() + "/acp"
+	}
 	r.http = &http.Client{Transport: transport}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := r.h.Close(ctx, io.EOF); err != nil {
+		if err := r.h.Close(ctx, domain.ProcessEnding); err != nil {
 			t.Errorf("the handler does not end: %v", err)
 		}
-		r.srv.CloseClientConnections()
-		r.srv.Close()
+		_ = srv.Close()
+		serving.Wait()
 		transport.CloseIdleConnections()
+		if n := r.h.Count(); n != 0 {
+			t.Errorf("%d connections are left", n)
+		}
+		if n := r.guard.Count(); n != 0 {
+			t.Errorf("%d places of the guard are still taken", n)
+		}
 	})
 	return r
+}
+
+// useHTTP2 has the client speak HTTP/2 without TLS from the start.
+func (r *rig) useHTTP2() {
+	t := r.http.Transport.(*http.Transport)
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetUnencryptedHTTP2(true)
 }
 
 // answer is an HTTP answer without a stream.
@@ -223,7 +302,7 @@ func (s *served) readEnd(t testing.TB) (string, error) {
 	select {
 	case r := <-got:
 		return string(r.frame), r.err
-	case <-time.After(patience):
+	case <-time.After(s.patience):
 		t.Fatal("Read hangs")
 		return "", nil
 	}
@@ -240,12 +319,13 @@ func (s *served) write(t testing.TB, frames ...string) {
 
 // sse is an open stream.
 type sse struct {
-	t      testing.TB
-	body   io.Closer
-	cancel context.CancelFunc
-	lines  chan string // closed at the end
-	last   string      // the last event's id
-	joined sync.WaitGroup
+	t        testing.TB
+	body     io.Closer
+	cancel   context.CancelFunc
+	lines    chan string // closed at the end; nothing is read ahead but a buffer of 4 KiB
+	last     string      // the last event's id
+	patience time.Duration
+	joined   sync.WaitGroup
 }
 
 // listen opens a stream and wants that to succeed.
@@ -263,7 +343,7 @@ func (r *rig) listen(id, session string, headers ...string) *sse {
 		cancel()
 		r.t.Fatalf("GET: %s %v %s", res.Status, res.Header, text)
 	}
-	s := &sse{t: r.t, body: res.Body, cancel: cancel, lines: make(chan string, 4096)}
+	s := &sse{t: r.t, body: res.Body, cancel: cancel, lines: make(chan string), patience: r.patience}
 	s.joined.Go(func() {
 		defer close(s.lines)
 		in := bufio.NewReader(res.Body)
@@ -272,8 +352,11 @@ func (r *rig) listen(id, session string, headers ...string) *sse {
 			if err != nil {
 				return
 			}
+			if line = strings.TrimSuffix(line, "\n"); line == "" {
+				continue
+			}
 			select {
-			case s.lines <- strings.TrimSuffix(line, "\n"):
+			case s.lines <- line:
 			case <-ctx.Done():
 				return
 			}
@@ -292,22 +375,18 @@ func (s *sse) close() {
 	s.joined.Wait()
 }
 
-// line returns the next line that is not empty, and "end" at the end.
+// line returns the next line that is not empty, or "end" at the end.
 func (s *sse) line() string {
 	s.t.Helper()
-	limit := time.After(patience)
-	for {
-		select {
-		case line, ok := <-s.lines:
-			if !ok {
-				return "end"
-			}
-			if line != "" {
-				return line
-			}
-		case <-limit:
-			s.t.Fatal("nothing comes on the stream")
+	select {
+	case line, ok := <-s.lines:
+		if !ok {
+			return "end"
 		}
+		return line
+	case <-time.After(s.patience):
+		s.t.Fatal("nothing comes on the stream")
+		return ""
 	}
 }
 

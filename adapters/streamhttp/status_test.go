@@ -74,6 +74,7 @@ func TestStatus(t *testing.T) {
 		{"a long session for a stream", "GET", "", []string{"Accept", "text/event-stream", conn, id, sess, long}, 400, "longer"},
 		{"a last event that is no number", "GET", "", []string{"Accept", "text/event-stream", conn, id, sess, "s9", "Last-Event-ID", "x"}, 400, "Last-Event-ID"},
 		{"a last event of the future", "GET", "", []string{"Accept", "text/event-stream", conn, id, sess, "s9", "Last-Event-ID", "999"}, 400, "never sent"},
+		{"a stream with a body", "GET", "x", []string{"Accept", "text/event-stream", conn, id}, 400, "body"},
 		{"half an upgrade", "GET", "", []string{"Accept", "text/event-stream", conn, id, "Upgrade", "websocket"}, 426, "WebSocket"},
 
 		{"the end of nothing", "DELETE", "", nil, 400, "missing"},
