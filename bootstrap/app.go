@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.uber.org/fx"
@@ -40,6 +41,9 @@ type App struct {
 	fx   *fx.App
 	p    parts
 	ids  *jsonrpc.IDs // of requests to clients, one counter for the process
+	now  *current
+
+	reloading sync.Mutex
 }
 
 // parts is what serving a connection needs of the graph.
@@ -57,25 +61,25 @@ type parts struct {
 // New puts an App together without touching the disk or the network, but for
 // the store, which starts to open behind it.
 func New(cfg *Config, opts ...Option) (*App, error) {
-	a := &App{cfg: cfg, opts: defaults(), ids: jsonrpc.NewIDs("zc-out-")}
+	a := &App{cfg: cfg, opts: defaults(), ids: jsonrpc.NewIDs("zc-out-"), now: newCurrent(cfg)}
 	for _, o := range opts {
 		o(&a.opts)
 	}
 	o := &a.opts
-	if err := checkRules(cfg); err != nil {
+	if err := checkProfiles(cfg); err != nil {
 		return nil, err
 	}
 	a.fx = fx.New(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StopTimeout(stopLimit),
-		fx.Supply(cfg, o),
+		fx.Supply(cfg, o, a.now),
 		fx.Provide(
 			newClock,
 			newIDs,
-			given(o.observer, newObserver),
+			newObserver,
 			given(o.agents, newAgentsPort),
 			given(o.models, newModels),
-			given(o.store, newStore),
+			newTimedStore,
 			newDisk,
 			given(o.roots, func(d *fs.Disk) ports.Roots { return fs.NewRoots(d) }),
 			newCommands,
