@@ -128,6 +128,7 @@ func TestFrames(t *testing.T) {
 			framestest.Run(t, func(tb framestest.TB, maxBytes int) (a, b jsonrpc.Frames) {
 				r := newRig(tb.(*testing.T), func(o *streamhttp.Options) {
 					o.MaxMessageBytes = maxBytes + len(before) + len(behind)
+					o.MaxBufferedBytes = 8 << 20
 				})
 				if h2 {
 					r.useHTTP2()
