@@ -62,7 +62,7 @@ func newLog(lc fx.Lifecycle, cfg *Config, now *current, o *options) (ports.Obser
 		out = f
 	}
 	l, err := observe.New(observe.Config{
-		Out: out, Level: cfg.LogLevel(false), JSON: cfg.Log.Format == "json", Secrets: now.secretValues,
+		Out: out, Level: cfg.LogLevel(o.daemon), JSON: cfg.Log.Format == "json", Secrets: now.secretValues,
 	})
 	if err != nil {
 		return nil, err

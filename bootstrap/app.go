@@ -120,7 +120,12 @@ func rootCause(err error) error {
 
 // Serve serves one connection until its input ends or ctx ends.
 func (a *App) Serve(ctx context.Context, frames jsonrpc.Frames) error {
-	return acp1.Serve(ctx, frames, acp1.Params{
+	return acp1.Serve(ctx, frames, a.params())
+}
+
+// params is what a connection is served with that may do everything.
+func (a *App) params() acp1.Params {
+	return acp1.Params{
 		Sessions: a.p.Sessions,
 		Turns:    a.p.Turns,
 		Agents:   a.p.Agents,
@@ -138,7 +143,7 @@ func (a *App) Serve(ctx context.Context, frames jsonrpc.Frames) error {
 		Dialect: acp1.Dialect(a.cfg.ACP.Dialect),
 		Busy:    acp1.Busy(a.cfg.ACP.Busy),
 		RPC:     jsonrpc.Options{IDs: a.ids},
-	})
+	}
 }
 
 // Stop ends every session in an orderly way and closes what New opened, in
@@ -167,10 +172,19 @@ type sessionParts struct {
 	IDs      ports.IDs
 }
 
-func newSessions(cfg *Config, p sessionParts) *sessions.Service {
+// maxSessions bounds the sessions of the process. A daemon has its own bound
+// beside that of each connection.
+func maxSessions(cfg *Config, o *options) int {
+	if o.daemon {
+		return cfg.Gateway.MaxSessions
+	}
+	return cfg.ACP.MaxSessions
+}
+
+func newSessions(cfg *Config, o *options, p sessionParts) *sessions.Service {
 	return sessions.New(sessions.Params{
 		Config: sessions.Config{
-			MaxSessions: cfg.ACP.MaxSessions, QueueLimit: cfg.ACP.QueueLimit, IdleTimeout: cfg.ACP.SessionTimeout,
+			MaxSessions: maxSessions(cfg, o), QueueLimit: cfg.ACP.QueueLimit, IdleTimeout: cfg.ACP.SessionTimeout,
 		},
 		Sessions: p.Store, Journal: p.Store, Leases: p.Store, Durable: p.Store.Durable,
 		Agents: p.Agents, Models: p.Models, Roots: p.Roots, Blobs: p.Blobs, Tools: p.Tools,

@@ -35,6 +35,7 @@ type options struct {
 	login  []string        // arguments for a client to start this program with
 	model  domain.ModelRef // --model
 	logTo  io.Writer
+	daemon bool // serves a gateway
 }
 
 func defaults() options {

@@ -4,7 +4,8 @@ import "time"
 
 // Event is something an operator may want to see or count. Members:
 // TurnBegan, TurnDone, StepDone, CallDone, PermissionDone, Trouble,
-// SessionOpened, SessionReleased, Escalated, Noted.
+// SessionOpened, SessionReleased, Escalated, Noted, PeerConnected, PeerGone,
+// PeerRefused.
 //
 //sumtype:decl
 type Event interface{ isEvent() }
@@ -123,6 +124,35 @@ type Noted struct {
 	What    string
 }
 
+// PeerConnected and PeerGone are observed when a gateway's connection begins
+// and ends. Neither they nor PeerRefused hold a credential or a query.
+type PeerConnected struct {
+	Connection string // id
+	Request    string // id of the request that opened it
+	Remote     string // address
+	Principal  string // whose token it was
+	Transport  string // "websocket", "http"
+	Protocol   string // sub-protocol agreed; "" for none
+}
+
+// PeerGone is the counterpart of PeerConnected.
+type PeerGone struct {
+	Connection string
+	Transport  string
+	Duration   time.Duration
+	Err        error // why, unless the client ended it in an orderly way
+}
+
+// PeerRefused is a request that a gateway turned away.
+type PeerRefused struct {
+	Request string // id
+	Remote  string // address
+	Method  string
+	Path    string
+	Status  int // of the answer
+	Why     string
+}
+
 func (TurnBegan) isEvent()       {}
 func (TurnDone) isEvent()        {}
 func (StepDone) isEvent()        {}
@@ -133,3 +163,6 @@ func (SessionReleased) isEvent() {}
 func (Trouble) isEvent()         {}
 func (Escalated) isEvent()       {}
 func (Noted) isEvent()           {}
+func (PeerConnected) isEvent()   {}
+func (PeerGone) isEvent()        {}
+func (PeerRefused) isEvent()     {}

@@ -58,6 +58,9 @@ func observed(id domain.SessionID) []domain.Event {
 		domain.Trouble{Session: id, Where: "somewhere", Err: cause},
 		domain.Escalated{Session: id, Turn: "t1", Call: "t1-c2", Urgency: "high", Summary: "the tests cannot run"},
 		domain.Noted{Session: id, What: "something to read"},
+		domain.PeerConnected{Connection: string(id), Request: "r-1", Remote: "127.0.0.1:1", Principal: "laptop", Transport: "websocket", Protocol: "acp.v1"},
+		domain.PeerGone{Connection: string(id), Transport: "websocket", Duration: time.Second, Err: cause},
+		domain.PeerRefused{Request: string(id), Remote: "127.0.0.1:1", Method: "GET", Path: "/acp", Status: 401, Why: "no token"},
 	}
 }
 
@@ -74,6 +77,9 @@ func bare() []domain.Event {
 		domain.Trouble{},
 		domain.Escalated{},
 		domain.Noted{},
+		domain.PeerConnected{},
+		domain.PeerGone{},
+		domain.PeerRefused{},
 	}
 }
 
