@@ -47,8 +47,8 @@ func newClock(o *options) ports.Clock { return o.clock }
 
 func newIDs(o *options) ports.IDs { return o.ids }
 
-// newObserver is the log: to standard error, or to the configured file.
-func newObserver(lc fx.Lifecycle, cfg *Config, o *options) (ports.Observer, error) {
+// newLog is the log: to standard error, or to the configured file.
+func newLog(lc fx.Lifecycle, cfg *Config, now *current, o *options) (ports.Observer, error) {
 	out := o.logTo
 	if cfg.Log.File != "" {
 		if err := os.MkdirAll(filepath.Dir(cfg.Log.File), 0o700); err != nil {
@@ -62,7 +62,7 @@ func newObserver(lc fx.Lifecycle, cfg *Config, o *options) (ports.Observer, erro
 		out = f
 	}
 	l, err := observe.New(observe.Config{
-		Out: out, Level: cfg.LogLevel(false), JSON: cfg.Log.Format == "json", Secrets: cfg.SecretValues,
+		Out: out, Level: cfg.LogLevel(o.daemon), JSON: cfg.Log.Format == "json", Secrets: now.secretValues,
 	})
 	if err != nil {
 		return nil, err
@@ -75,15 +75,33 @@ func newObserver(lc fx.Lifecycle, cfg *Config, o *options) (ports.Observer, erro
 }
 
 func newAgentsPort(cfg *Config, o *options) ports.Agents {
+	a := &liveAgents{}
+	a.now.Store(agentsOf(cfg, o))
+	return a
+}
+
+// agentsOf are the agents of one configuration.
+func agentsOf(cfg *Config, o *options) *agents {
 	return newAgents(cfg, o.model, func() domain.ModelRef {
 		p, _ := cfg.LookupProvider("ollama")
 		return findOllama(strings.TrimSuffix(p.BaseURL, "/v1"))
 	})
 }
 
-// newModels is every provider that is configured, and those that need no
-// configuration.
 func newModels(lc fx.Lifecycle, cfg *Config, obs ports.Observer) (ports.Models, error) {
+	models, err := modelsOf(cfg, obs)
+	if err != nil {
+		return nil, err
+	}
+	live := &liveModels{}
+	live.now.Store(models)
+	lc.Append(fx.StopHook(live.Close))
+	return live, nil
+}
+
+// modelsOf is every provider that is configured, and those that need no
+// configuration.
+func modelsOf(cfg *Config, obs ports.Observer) (*llm.Models, error) {
 	var list []llm.ProviderConfig
 	names := slices.Collect(maps.Keys(cfg.Providers))
 	for _, t := range config.ProviderTypes() {
@@ -106,7 +124,6 @@ func newModels(lc fx.Lifecycle, cfg *Config, obs ports.Observer) (ports.Models, 
 	if err != nil {
 		return nil, err
 	}
-	lc.Append(fx.StopHook(models.Close))
 	for _, w := range models.Warnings() {
 		obs.Observe(context.Background(), domain.Trouble{Where: w})
 	}
@@ -242,29 +259,27 @@ func newStore(lc fx.Lifecycle, cfg *Config, obs ports.Observer, clock ports.Cloc
 }
 
 // newDisk is the file system as sessions may see it.
-func newDisk(cfg *Config) (*fs.Disk, error) {
+func newDisk(cfg *Config, now *current) *fs.Disk {
 	here, err := os.Getwd()
 	if err != nil {
 		here = string(filepath.Separator)
 	}
 	home, _ := os.UserHomeDir()
-	// LoadConfig makes every path absolute; a Config that an embedder filled
-	// may hold a rule that would never match.
-	for _, name := range slices.Sorted(maps.Keys(cfg.Profiles)) {
-		if err := pathPolicy(cfg.Profiles[name]).Validate(); err != nil {
-			return nil, domain.WrapError(domain.InvalidArgument, err, "profiles."+name+": "+err.Error())
-		}
-	}
 	return fs.New(fs.Config{
 		ConfigDir: cfg.ConfigDir, DataDir: cfg.DataDir, ProcessDir: here, Home: home,
 		MaxPromptBlobs: cfg.ACP.MaxPromptBlobBytes,
 		PolicyFor: func(agent string) fs.Policy {
-			a := cfg.Agents[agent]
-			pol := pathPolicy(cfg.Profiles[a.Profile])
-			pol.ReadRoots = a.Skills
+			cfg := now.config()
+			pol := pathPolicy(profileOf(cfg, agent))
+			pol.ReadRoots = cfg.Agents[agent].Skills
 			return pol
 		},
-	}), nil
+	})
+}
+
+// profileOf is the profile of an agent.
+func profileOf(cfg *Config, agent string) ProfileConfig {
+	return cfg.Profiles[cfg.Agents[agent].Profile]
 }
 
 // pathPolicy is what a profile says about paths.

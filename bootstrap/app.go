@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.uber.org/fx"
@@ -40,6 +41,9 @@ type App struct {
 	fx   *fx.App
 	p    parts
 	ids  *jsonrpc.IDs // of requests to clients, one counter for the process
+	now  *current
+
+	reloading sync.Mutex
 }
 
 // parts is what serving a connection needs of the graph.
@@ -57,25 +61,25 @@ type parts struct {
 // New puts an App together without touching the disk or the network, but for
 // the store, which starts to open behind it.
 func New(cfg *Config, opts ...Option) (*App, error) {
-	a := &App{cfg: cfg, opts: defaults(), ids: jsonrpc.NewIDs("zc-out-")}
+	a := &App{cfg: cfg, opts: defaults(), ids: jsonrpc.NewIDs("zc-out-"), now: newCurrent(cfg)}
 	for _, o := range opts {
 		o(&a.opts)
 	}
 	o := &a.opts
-	if err := checkRules(cfg); err != nil {
+	if err := checkProfiles(cfg); err != nil {
 		return nil, err
 	}
 	a.fx = fx.New(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StopTimeout(stopLimit),
-		fx.Supply(cfg, o),
+		fx.Supply(cfg, o, a.now),
 		fx.Provide(
 			newClock,
 			newIDs,
-			given(o.observer, newObserver),
+			newObserver,
 			given(o.agents, newAgentsPort),
 			given(o.models, newModels),
-			given(o.store, newStore),
+			newTimedStore,
 			newDisk,
 			given(o.roots, func(d *fs.Disk) ports.Roots { return fs.NewRoots(d) }),
 			newCommands,
@@ -116,7 +120,12 @@ func rootCause(err error) error {
 
 // Serve serves one connection until its input ends or ctx ends.
 func (a *App) Serve(ctx context.Context, frames jsonrpc.Frames) error {
-	return acp1.Serve(ctx, frames, acp1.Params{
+	return acp1.Serve(ctx, frames, a.params())
+}
+
+// params is what a connection is served with that may do everything.
+func (a *App) params() acp1.Params {
+	return acp1.Params{
 		Sessions: a.p.Sessions,
 		Turns:    a.p.Turns,
 		Agents:   a.p.Agents,
@@ -134,7 +143,7 @@ func (a *App) Serve(ctx context.Context, frames jsonrpc.Frames) error {
 		Dialect: acp1.Dialect(a.cfg.ACP.Dialect),
 		Busy:    acp1.Busy(a.cfg.ACP.Busy),
 		RPC:     jsonrpc.Options{IDs: a.ids},
-	})
+	}
 }
 
 // Stop ends every session in an orderly way and closes what New opened, in
@@ -163,10 +172,19 @@ type sessionParts struct {
 	IDs      ports.IDs
 }
 
-func newSessions(cfg *Config, p sessionParts) *sessions.Service {
+// maxSessions bounds the sessions of the process. A daemon has its own bound
+// beside that of each connection.
+func maxSessions(cfg *Config, o *options) int {
+	if o.daemon {
+		return cfg.Gateway.MaxSessions
+	}
+	return cfg.ACP.MaxSessions
+}
+
+func newSessions(cfg *Config, o *options, p sessionParts) *sessions.Service {
 	return sessions.New(sessions.Params{
 		Config: sessions.Config{
-			MaxSessions: cfg.ACP.MaxSessions, QueueLimit: cfg.ACP.QueueLimit, IdleTimeout: cfg.ACP.SessionTimeout,
+			MaxSessions: maxSessions(cfg, o), QueueLimit: cfg.ACP.QueueLimit, IdleTimeout: cfg.ACP.SessionTimeout,
 		},
 		Sessions: p.Store, Journal: p.Store, Leases: p.Store, Durable: p.Store.Durable,
 		Agents: p.Agents, Models: p.Models, Roots: p.Roots, Blobs: p.Blobs, Tools: p.Tools,

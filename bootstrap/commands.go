@@ -54,7 +54,7 @@ func InsideCommand(env []string) bool {
 // commands is what the shell tools are made of: the one parser, the one
 // resolver, and a sandbox for each agent.
 type commands struct {
-	cfg    *Config
+	now    *current
 	disk   *fs.Disk
 	helper string // path of a program that calls RunHelper; "" when there is none
 	home   string
@@ -73,17 +73,18 @@ const boxFresh = time.Second
 
 // box is an agent's sandbox and what it was made for.
 type box struct {
+	of     *Config
 	hidden string
 	seen   time.Time
 	*sandbox.Sandbox
 }
 
 // newCommands makes the shell tools. Nothing is tried or started.
-func newCommands(o *options, cfg *Config, disk *fs.Disk, clock ports.Clock, ids ports.IDs) *commands {
+func newCommands(o *options, now *current, disk *fs.Disk, clock ports.Clock, ids ports.IDs) *commands {
 	home, _ := os.UserHomeDir()
-	c := &commands{cfg: cfg, disk: disk, helper: o.helper.path, home: home, own: ownPaths(), system: exec.SystemPath(), shell: exec.FindShell(), boxes: map[string]*box{}}
+	c := &commands{now: now, disk: disk, helper: o.helper.path, home: home, own: ownPaths(), system: exec.SystemPath(), shell: exec.FindShell(), boxes: map[string]*box{}}
 	c.source = exec.NewSource(exec.Config{
-		Shell: c.shell, Environ: os.Environ(), Hidden: cfg.SecretVariables(), SystemPath: c.system,
+		Shell: c.shell, Environ: os.Environ(), Hidden: now.secretVariables, SystemPath: c.system,
 		Profile: c.profile, Analyze: exec.Policy{Env: c.env, Judge: disk.Judge}.Analyze, Judge: disk.Judge, Roots: disk.WritableRoots,
 		Confiner: c.confiner(), Clock: clock, IDs: ids,
 	})
@@ -136,7 +137,7 @@ func (h *homed) Command(ctx context.Context, s exec.Spec) (exec.Process, error) 
 
 // state is where the sandbox of an agent keeps its home and caches.
 func (c *commands) state(agent string) string {
-	return filepath.Join(c.cfg.DataDir, "agents", agent, "sandbox")
+	return filepath.Join(c.now.config().DataDir, "agents", agent, "sandbox")
 }
 
 // unhelped runs commands where no program can build a sandbox.
@@ -155,7 +156,7 @@ func (u unhelped) Posture(_ context.Context, agent string) domain.Posture {
 
 // profile is what an agent's profile says about commands.
 func (c *commands) profile(agent string) exec.Profile {
-	p := c.cfg.Profiles[c.cfg.Agents[agent].Profile]
+	p := profileOf(c.now.config(), agent)
 	return exec.Profile{
 		Level: p.Level, Network: domain.NetworkMode(p.Network), ShellEnv: p.ShellEnv, Sandbox: p.Sandbox,
 		Limits: exec.Limits{
@@ -164,25 +165,27 @@ func (c *commands) profile(agent string) exec.Profile {
 	}
 }
 
-// box returns the agent's sandbox. It is a new one when other paths are
-// forbidden than before, such as one that was made since.
+// box returns the agent's sandbox. It is a new one when the configuration is,
+// and when other paths are forbidden than before, such as one that was made
+// since.
 func (c *commands) box(agent string) *sandbox.Sandbox {
+	cfg := c.now.config()
 	c.mu.Lock()
-	if b := c.boxes[agent]; b != nil && time.Since(b.seen) < boxFresh {
+	if b := c.boxes[agent]; b != nil && b.of == cfg && time.Since(b.seen) < boxFresh {
 		defer c.mu.Unlock()
 		return b.Sandbox
 	}
 	c.mu.Unlock()
-	forbidden := hiddenPaths(c.disk.Forbidden(domain.Session{Agent: agent, Workspace: fs.NewRoots(c.disk).Canonical(c.cfg.AgentWorkspace(agent))}))
+	forbidden := hiddenPaths(c.disk.Forbidden(domain.Session{Agent: agent, Workspace: fs.NewRoots(c.disk).Canonical(cfg.AgentWorkspace(agent))}))
 	key := strings.Join(forbidden, "\x00")
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if b := c.boxes[agent]; b != nil && b.hidden == key {
+	if b := c.boxes[agent]; b != nil && b.of == cfg && b.hidden == key {
 		b.seen = time.Now()
 		return b.Sandbox
 	}
-	b := &box{hidden: key, seen: time.Now(), Sandbox: sandbox.New(sandbox.Config{
-		Helper: c.helperArgv(), Mode: c.cfg.Profiles[c.cfg.Agents[agent].Profile].Sandbox, Home: c.home,
+	b := &box{of: cfg, hidden: key, seen: time.Now(), Sandbox: sandbox.New(sandbox.Config{
+		Helper: c.helperArgv(), Mode: profileOf(cfg, agent).Sandbox, Home: c.home,
 		State: c.state(agent), Path: os.Getenv("PATH"), Hidden: forbidden, Protected: protectedNames(fs.ProtectedNames()),
 		Fold: fs.PlainName,
 	})}

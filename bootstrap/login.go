@@ -193,7 +193,7 @@ func (k *Keys) Remove(name string) (bool, error) {
 
 // keys is what clients may ask of keys.
 func (a *App) keys() acp1.KeyService {
-	return keyService{cfg: a.cfg, models: a.p.Models, tell: func(err error) {
+	return keyService{cfg: a.now.config, models: a.p.Models, tell: func(err error) {
 		a.p.Observer.Observe(context.Background(), domain.Trouble{Where: "a key could not be checked", Err: err})
 	}}
 }
@@ -212,7 +212,7 @@ func (a *App) login() acp1.Login {
 
 // keyService is what clients may ask of keys, over the configuration.
 type keyService struct {
-	cfg    *Config
+	cfg    func() *Config
 	models any // may be a prober
 	tell   func(error)
 }
@@ -235,17 +235,17 @@ func (s keyService) Check(ctx context.Context, ref domain.ModelRef) error {
 // Forgets reports whether the model's provider takes its key from where login
 // stores it, or would.
 func (s keyService) Forgets(ref domain.ModelRef) bool {
-	p, ok := s.cfg.LookupProvider(ref.Provider)
+	p, ok := s.cfg().LookupProvider(ref.Provider)
 	return ok && p.TakesKey() && !p.APIKey.IsSet()
 }
 
 // Forget removes the stored key of the model's provider, if there is one.
 func (s keyService) Forget(_ context.Context, ref domain.ModelRef) error {
-	p, ok := s.cfg.LookupProvider(ref.Provider)
+	p, ok := s.cfg().LookupProvider(ref.Provider)
 	if !ok {
 		return nil
 	}
-	_, err := s.cfg.Credentials().Remove(p)
+	_, err := s.cfg().Credentials().Remove(p)
 	var coded *domain.Error
 	if err != nil && !errors.As(err, &coded) {
 		return domain.WrapError(domain.Unavailable, err, "the stored key could not be removed; run: berth logout "+p.Name)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/berth-dev/berth/adapters/metrics"
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports"
 )
@@ -26,6 +27,7 @@ type options struct {
 	sandbox  ports.Sandbox
 	notes    ports.Instructions
 	tools    []ports.ToolSource
+	metrics  *metrics.Metrics // nil: nothing is counted
 
 	clock  ports.Clock
 	ids    ports.IDs
@@ -33,6 +35,7 @@ type options struct {
 	login  []string        // arguments for a client to start this program with
 	model  domain.ModelRef // --model
 	logTo  io.Writer
+	daemon bool // serves a gateway
 }
 
 func defaults() options {

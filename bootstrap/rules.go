@@ -46,6 +46,21 @@ func toolRules(rules []RuleConfig) []domain.ToolRule {
 	return out
 }
 
+// checkProfiles tries the rules and paths of every profile.
+func checkProfiles(cfg *Config) error {
+	if err := checkRules(cfg); err != nil {
+		return err
+	}
+	// LoadConfig makes every path absolute; a Config that an embedder filled
+	// may hold a rule that would never match.
+	for _, name := range slices.Sorted(maps.Keys(cfg.Profiles)) {
+		if err := pathPolicy(cfg.Profiles[name]).Validate(); err != nil {
+			return domain.WrapError(domain.InvalidArgument, err, "profiles."+name+": "+err.Error())
+		}
+	}
+	return nil
+}
+
 // checkRules tries the rules of every profile of a configuration that was made
 // by a program; those of a file were tried when it was read.
 func checkRules(cfg *Config) error {

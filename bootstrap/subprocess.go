@@ -30,7 +30,7 @@ func RunSubprocess(cfg *Config, out io.Writer, opts ...Option) error {
 		return err
 	}
 	if err := forgetVariables(cfg.SecretVariables()); err != nil {
-		app.p.Observer.Observe(context.Background(), domain.Trouble{Where: "other programs of this user can see the keys in the environment", Err: err})
+		app.p.Observer.Observe(context.Background(), domain.Trouble{Where: keysVisible, Err: err})
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)

@@ -130,13 +130,11 @@ func arguments(t *testing.T, s domain.ToolSpec) string {
 func allSpecs(t *testing.T) []domain.ToolSpec {
 	cfg := load(t, "[store]\ndriver = \"memory\"\n")
 	o := defaults()
-	disk, err := newDisk(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	now := newCurrent(cfg)
+	disk := newDisk(cfg, now)
 	session := domain.Session{ID: "s", Agent: "default", Cwd: t.TempDir(), Workspace: t.TempDir()}
 	var specs []domain.ToolSpec
-	for _, source := range newTools(&o, cfg, disk, newCommands(&o, cfg, disk, o.clock, o.ids), quiet{}) {
+	for _, source := range newTools(&o, cfg, disk, newCommands(&o, now, disk, o.clock, o.ids), quiet{}) {
 		set, err := source.Open(t.Context(), session, nobody{})
 		if err != nil {
 			t.Fatal(err)

@@ -23,12 +23,8 @@ func unavailable(cfg *Config) []string {
 	if cfg.ACP.ExperimentalV2 {
 		say("acp.experimental_v2", "this version speaks version 1 of the protocol only")
 	}
-	for table, lacks := range map[string]string{
-		"gateway": "no network address is served in this version", "bridge": "there is no bridge in this version",
-	} {
-		if setIn(cfg, table) {
-			say(table, "%s; its settings do nothing", lacks)
-		}
+	if setIn(cfg, "bridge") {
+		say("bridge", "there is no bridge in this version; its settings do nothing")
 	}
 	notes = append(notes, unknownTools(cfg)...)
 	slices.Sort(notes)

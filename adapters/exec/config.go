@@ -20,8 +20,8 @@ type Config struct {
 	Environ []string
 	// Hidden are names of variables that no profile can pass on, such as those
 	// that hold the keys of providers. Names that look like secrets are never
-	// passed anyway.
-	Hidden []string
+	// passed anyway. nil hides none.
+	Hidden func() []string
 	// SystemPath are the directories that commands proven to read look for
 	// programs in first, as SystemPath returns them.
 	SystemPath []string
@@ -62,6 +62,13 @@ func FindShell() Shell {
 		return Shell{Path: "/bin/sh", Args: []string{"-c"}}
 	}
 	return Shell{}
+}
+
+func (c *Config) hidden() []string {
+	if c.Hidden == nil {
+		return nil
+	}
+	return c.Hidden()
 }
 
 // Profile is the part of a risk profile that concerns commands.

@@ -371,7 +371,7 @@ func TestEnvironment(t *testing.T) {
 	for _, name := range hidden {
 		r.conf.Environ = append(r.conf.Environ, name+"="+canary)
 	}
-	r.conf.Hidden = []string{"PROVIDER"}
+	r.conf.Hidden = func() []string { return []string{"PROVIDER"} }
 	r.profile.ShellEnv = append(DefaultShellEnv(), append(hidden, "FOO_*", "AWS_*")...)
 	if err := os.Mkdir(r.at("ws/bin"), 0o755); err != nil {
 		t.Fatal(err)

@@ -105,7 +105,7 @@ func (c *prepared) start(ctx context.Context) (*job, error) {
 	spec := Spec{
 		Session: session, Argv: append(append([]string{conf.Shell.Path}, conf.Shell.Args...), c.request.line),
 		Dir: c.dir.path, DirFile: c.dir.f, ReadOnly: c.readOnly, Confined: c.confined, Network: c.access.Network, Roots: roots, Limits: c.profile.Limits,
-		Env: environment(conf.Environ, c.profile.ShellEnv, conf.Hidden, conf.SystemPath, c.dir.path, roots, c.readOnly),
+		Env: environment(conf.Environ, c.profile.ShellEnv, conf.hidden(), conf.SystemPath, c.dir.path, roots, c.readOnly),
 	}
 	if err := c.open(ctx, &spec); err != nil {
 		return nil, err

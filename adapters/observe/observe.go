@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -107,6 +108,15 @@ func named(ref domain.ModelRef) string {
 	return ref.String()
 }
 
+// excerpt cuts a peer's text.
+func excerpt(s string) string {
+	const most = 100
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
 // Observe logs one event.
 func (l *Logger) Observe(_ context.Context, ev domain.Event) {
 	switch ev := ev.(type) {
@@ -131,6 +141,17 @@ func (l *Logger) Observe(_ context.Context, ev domain.Event) {
 	case domain.Escalated:
 		l.log.Warn().Str("session", string(ev.Session)).Str("call", string(ev.Call)).Str("urgency", ev.Urgency).
 			Str("summary", ev.Summary).Msg("the agent calls for a human")
+	case domain.Noted:
+		fields(l.log.Info(), "session", string(ev.Session)).Msg(ev.What)
+	case domain.PeerConnected:
+		fields(l.log.Info(), "connection", ev.Connection, "request", ev.Request, "remote", ev.Remote, "principal", ev.Principal,
+			"transport", ev.Transport, "protocol", ev.Protocol).Msg("client connected")
+	case domain.PeerGone:
+		fields(l.log.Info().Err(ev.Err), "connection", ev.Connection, "transport", ev.Transport).Dur("ms", ev.Duration).Msg("client gone")
+	case domain.PeerRefused:
+		// The path is the peer's own text, of any length.
+		fields(l.log.Warn(), "request", ev.Request, "remote", ev.Remote, "method", excerpt(ev.Method), "path", excerpt(ev.Path), "why", ev.Why).
+			Int("status", ev.Status).Msg("request refused")
 	case domain.Trouble:
 		fields(l.log.Error().Err(ev.Err), "session", string(ev.Session)).Msg(ev.Where)
 	}

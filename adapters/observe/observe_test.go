@@ -28,6 +28,8 @@ func TestObserve_LinesAndLevels(t *testing.T) {
 		{"permission at debug", "debug", domain.PermissionDone{Tool: "edit_file", Asked: true}, `"asked":true`},
 		{"opened", "info", domain.SessionOpened{Session: "s1", How: "load"}, `"how":"load"`},
 		{"released", "info", domain.SessionReleased{Session: "s1", How: "idle"}, `"how":"idle"`},
+		{"noted", "info", domain.Noted{What: "the configuration was read again"}, "read again"},
+		{"noted is silent at warn", "warn", domain.Noted{What: "the configuration was read again"}, ""},
 		{"began", "debug", domain.TurnBegan{Session: "s1"}, "turn began"},
 		{"trouble", "error", domain.Trouble{Where: "turns: late update", Err: errors.New("late")}, "turns: late update"},
 	}

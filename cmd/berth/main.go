@@ -136,6 +136,7 @@ the session's directories, asks for permission, and keeps every session.`,
   berth client -p "read README.md"   one prompt from the shell
   berth login                        store the key of a model provider
   berth acp                          the agent, for an editor to start
+  berth daemon                       the gateway, for many clients
   berth config list                  every setting and where it comes from`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -147,6 +148,6 @@ the session's directories, asks for permission, and keeps every session.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().StringVar(&c.configDir, "config-dir", "", "directory that holds config.toml (default $BERTH_CONFIG_DIR or ~/.config/berth)")
 	root.PersistentFlags().StringVar(&c.dataDir, "data-dir", "", "directory for sessions (default $BERTH_DATA_DIR or ~/.local/share/berth)")
-	root.AddCommand(newACP(c), newClient(c), newDemo(c), newProbe(c), newConfig(c), newLogin(c), newLogout(c), newModels(c), newDoctor(c), newVersion())
+	root.AddCommand(newACP(c), newDaemon(c), newToken(c), newClient(c), newDemo(c), newProbe(c), newConfig(c), newLogin(c), newLogout(c), newModels(c), newDoctor(c), newVersion())
 	return root
 }

@@ -105,6 +105,15 @@ type Prompt struct {
 	// After close when the client has what it is owed before it is shown
 	// anything of this turn: the answers of what it asked of the session before.
 	After []<-chan struct{}
+	// Trace is where the client's own trace stands; zero when it sent none.
+	Trace Trace
+}
+
+// Trace is a place in a distributed trace, as W3C trace context writes it. It
+// is what a client sent, unchecked.
+type Trace struct {
+	Parent string // traceparent
+	State  string // tracestate
 }
 
 // Usable reports whether the prompt holds anything a model could answer: a

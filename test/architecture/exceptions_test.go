@@ -20,6 +20,7 @@ func allowed() exceptions {
 			"adapters/keyring/keyring.go":        "one call of the key store; joined when it answers within the limit, and one at most is left to a key store that hangs",
 			"adapters/llm/exchange.go":           "the watch's timer, created stopped, cancels the exchange it belongs to and ends with it",
 			"adapters/observe/observe.go":        "Close lets a log that nobody reads keep one goroutine instead of the process; it waits for a bounded time",
+			"bootstrap/gatewaykeys.go":           "follows the file of tokens; the lifecycle's stop hook ends and joins it",
 			"bootstrap/models.go":                "one question per provider, each with a limit of its own; joined before the answers are looked at",
 			"bootstrap/store.go":                 "openLate opens the store behind initialize; the goroutine ends when open returns and Close joins it",
 			"core/services/sessions/chores.go":   "what the service frees or waits for behind its answers; each is bounded, Shutdown joins them",

@@ -22,7 +22,9 @@ func (c *connection) prompt(ctx context.Context, id domain.SessionID, p object) 
 	if !id.Valid() {
 		return nil, domain.NoSession(id)
 	}
-	run, err := c.p.Turns.Begin(ctx, c.client, id, domain.Prompt{Blocks: blocks, Queue: c.queues(), After: c.turns.of(id)})
+	run, err := c.p.Turns.Begin(ctx, c.client, id, domain.Prompt{
+		Blocks: blocks, Queue: c.queues(), After: c.turns.of(id), Trace: traceOf(p.in("_meta")),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -35,6 +37,11 @@ func (c *connection) prompt(ctx context.Context, id domain.SessionID, p object) 
 		}
 		return jsonrpc.Reply{Result: c.turned(id, out)}, nil
 	}, nil
+}
+
+// traceOf reads the root keys of _meta that belong to W3C trace context.
+func traceOf(meta object) domain.Trace {
+	return domain.Trace{Parent: meta.text("traceparent"), State: meta.text("tracestate")}
 }
 
 // cancel serves session/cancel, the notification and, for ZeroClaw's clients,

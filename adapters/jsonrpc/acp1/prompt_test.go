@@ -367,3 +367,29 @@ func TestPrompt_Errors(t *testing.T) {
 		})
 	}
 }
+
+// What a client's tracing sends along is handed on as it came; what is no
+// string is nothing.
+func TestPrompt_Trace(t *testing.T) {
+	cases := []struct {
+		name, meta string
+		want       domain.Trace
+	}{
+		{"none", `null`, domain.Trace{}},
+		{"both", `{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","tracestate":"a=1,b=2","other":{}}`,
+			domain.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "a=1,b=2"}},
+		{"no strings", `{"traceparent":5,"tracestate":[]}`, domain.Trace{}},
+		{"no object", `"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"`, domain.Trace{}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld()
+			open(t, w, func(r *rig) {
+				r.ok("session/prompt", `{"sessionId":"`+r.newSession()+`","prompt":"go","_meta":`+c.meta+`}`)
+			})
+			if got := w.prompts[0].Trace; got != c.want {
+				t.Errorf("trace %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}

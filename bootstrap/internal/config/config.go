@@ -79,10 +79,12 @@ type Gateway struct {
 	Insecure        bool
 	MaxMessageBytes int64
 	MaxConnections  int
-	MaxSessions     int
-	PingInterval    time.Duration
-	DetachGrace     time.Duration // 0 cancels a turn when its connection is lost
-	Drain           time.Duration
+	// MaxConnectionsPerToken bounds those of one token.
+	MaxConnectionsPerToken int
+	MaxSessions            int
+	PingInterval           time.Duration
+	DetachGrace            time.Duration // 0 cancels a turn when its connection is lost
+	Drain                  time.Duration
 }
 
 // Bridge is the table bridge.

@@ -49,6 +49,11 @@ func gatewayKeys() []key {
 			at:  func(t *target) any { return &t.cfg.Gateway.MaxConnections },
 		},
 		{
+			path: "gateway.max_connections_per_token", kind: ints{1, 1_000_000}, def: "20",
+			doc: "Connections at a time that show the same token.",
+			at:  func(t *target) any { return &t.cfg.Gateway.MaxConnectionsPerToken },
+		},
+		{
 			path: "gateway.max_sessions", kind: ints{1, 1_000_000}, def: "4096",
 			doc: "Active sessions of the whole daemon.",
 			at:  func(t *target) any { return &t.cfg.Gateway.MaxSessions },

@@ -30,7 +30,25 @@ func (j *journalist) Observe(ctx context.Context, ev domain.Event) {
 	j.write(ev)
 }
 
-func (j *journalist) write(ev domain.Event) {
+// discreet leaves out of an event what was said.
+func discreet(ev domain.Event) domain.Event {
+	switch ev := ev.(type) {
+	case domain.TurnBegan:
+		ev.Prompt = nil
+		return ev
+	case domain.TurnDone:
+		ev.Text = ""
+		return ev
+	case domain.CallDone:
+		ev.Args, ev.Result = nil, ""
+		return ev
+	}
+	return ev
+}
+
+func (j *journalist) write(ev domain.Event) { j.note(discreet(ev)) }
+
+func (j *journalist) note(ev domain.Event) {
 	line := fmt.Sprintf("%T%+v", ev, ev)
 	if done, ok := ev.(domain.TurnDone); ok && done.Err != nil {
 		line += " " + done.Err.Error()
@@ -90,6 +108,7 @@ func observerFaults() map[string]func(*journalist) {
 				slices.Reverse(j.lines)
 			}
 		},
+		"observe-said": seeing(func(j *journalist, _ context.Context, ev domain.Event) { j.note(ev) }),
 		"observe-together": func(j *journalist) {
 			busy := map[string]bool{}
 			j.see = func(j *journalist, _ context.Context, ev domain.Event) {

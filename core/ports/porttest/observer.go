@@ -20,6 +20,8 @@ type ObserverHarness struct {
 	// Stuck returns an observer whose far end takes nothing any more (a pipe
 	// nobody reads). It is nil for one that has no far end.
 	Stuck func(t TB) ports.Observer
+	// Asked says that the observer was asked to pass on what was said.
+	Asked bool
 }
 
 // Observer runs the conformance suite of ports.Observer.
@@ -36,6 +38,7 @@ func observerChecks() []check[ObserverHarness] {
 		{"observe-trouble", "trouble shows where it was and what it was", observeTrouble},
 		{"observe-failure", "a turn that failed shows why, and a request that failed too", observeFailure},
 		{"observe-order", "what one goroutine reports is seen in its order", observeOrder},
+		{"observe-said", "what was said in a turn is passed on by no observer that was not asked to", observeSaid},
 		{"observe-together", "many may report at once", observeTogether},
 		{"observe-stuck", "whoever reports never waits, even when nobody takes what is made of it", observeStuck},
 	}
@@ -54,6 +57,10 @@ func observed(id domain.SessionID) []domain.Event {
 		domain.SessionReleased{Session: id, How: "close"},
 		domain.Trouble{Session: id, Where: "somewhere", Err: cause},
 		domain.Escalated{Session: id, Turn: "t1", Call: "t1-c2", Urgency: "high", Summary: "the tests cannot run"},
+		domain.Noted{Session: id, What: "something to read"},
+		domain.PeerConnected{Connection: string(id), Request: "r-1", Remote: "127.0.0.1:1", Principal: "laptop", Transport: "websocket", Protocol: "acp.v1"},
+		domain.PeerGone{Connection: string(id), Transport: "websocket", Duration: time.Second, Err: cause},
+		domain.PeerRefused{Request: string(id), Remote: "127.0.0.1:1", Method: "GET", Path: "/acp", Status: 401, Why: "no token"},
 	}
 }
 
@@ -69,6 +76,10 @@ func bare() []domain.Event {
 		domain.SessionReleased{},
 		domain.Trouble{},
 		domain.Escalated{},
+		domain.Noted{},
+		domain.PeerConnected{},
+		domain.PeerGone{},
+		domain.PeerRefused{},
 	}
 }
 
@@ -140,6 +151,24 @@ func observeOrder(t TB, h ObserverHarness) {
 	}
 	if last < 0 {
 		t.Errorf("nothing was seen")
+	}
+}
+
+func observeSaid(t TB, h ObserverHarness) {
+	if h.Asked {
+		t.Skipf("this observer was asked to pass it on")
+	}
+	const said = "words-of-a-person"
+	o, output := h.Open(t)
+	for _, ev := range []domain.Event{
+		domain.TurnBegan{Session: "s", Turn: "t", Prompt: []domain.Block{domain.Text{Text: said}}},
+		domain.CallDone{Session: "s", Turn: "t", Call: "c", Tool: "read_file", Status: domain.CallCompleted, Args: []byte(`{"x":"` + said + `"}`), Result: said},
+		domain.TurnDone{Session: "s", Turn: "t", Stop: domain.StopEndTurn, Text: said},
+	} {
+		o.Observe(t.Context(), ev)
+	}
+	if got := output(); strings.Contains(got, said) {
+		t.Errorf("it is in %q", got)
 	}
 }
 

@@ -8,24 +8,29 @@ package permissions
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports"
 )
 
-// Service decides about calls. It keeps no state of its own: remembered rules
+// Service decides about calls. It keeps nothing but a count: remembered rules
 // live in the session's journal.
 type Service struct {
 	observer ports.Observer
 	clock    ports.Clock
 	wait     time.Duration
+	asking   atomic.Int64
 }
 
 // New returns a service that waits at most wait for a person's answer.
 func New(observer ports.Observer, clock ports.Clock, wait time.Duration) *Service {
 	return &Service{observer: observer, clock: clock, wait: wait}
 }
+
+// Asking returns how many questions wait for an answer.
+func (s *Service) Asking() int { return int(s.asking.Load()) }
 
 // Question is one call in need of a decision.
 type Question struct {
@@ -53,7 +58,7 @@ func (s *Service) Decide(ctx context.Context, client ports.Approver, q Question)
 	start := s.clock()
 	ruling := domain.Decide(q.Policy, q.Rules, q.Access)
 	done := domain.PermissionDone{
-		Session: q.Session, Call: q.Call.ID, Tool: q.Access.Tool, Verdict: ruling.Verdict,
+		Session: q.Session, Turn: q.Turn, Call: q.Call.ID, Tool: q.Access.Tool, Verdict: ruling.Verdict,
 	}
 	defer func() {
 		done.Duration = s.clock().Sub(start)
@@ -79,6 +84,8 @@ func (s *Service) Decide(ctx context.Context, client ports.Approver, q Question)
 // ask puts the question and bounds the wait. Errors other than the end of the
 // caller's context count as no answer.
 func (s *Service) ask(ctx context.Context, client ports.Approver, q Question, r domain.Ruling, options []domain.PermissionOption) (domain.Decision, error) {
+	s.asking.Add(1)
+	defer s.asking.Add(-1)
 	waiting, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
 	decision, err := client.Ask(waiting, domain.PermissionRequest{

@@ -51,11 +51,11 @@ func TestDecide_IsObserved(t *testing.T) {
 		want   domain.PermissionDone
 	}{
 		{"allowed without a question", domain.Access{Class: domain.AccessRead, Tool: "read_file"}, domain.Decision{},
-			domain.PermissionDone{Session: "s", Call: "c", Tool: "read_file", Verdict: domain.Allow}},
+			domain.PermissionDone{Session: "s", Turn: "t", Call: "c", Tool: "read_file", Verdict: domain.Allow}},
 		{"refused without a question", domain.Access{Class: domain.AccessEdit, Tool: "write_file", Forbidden: "no"}, domain.Decision{},
-			domain.PermissionDone{Session: "s", Call: "c", Tool: "write_file", Verdict: domain.Refuse}},
+			domain.PermissionDone{Session: "s", Turn: "t", Call: "c", Tool: "write_file", Verdict: domain.Refuse}},
 		{"asked", edit, domain.Decision{Outcome: domain.Selected, Option: "allow-always"},
-			domain.PermissionDone{Session: "s", Call: "c", Tool: "write_file", Verdict: domain.Ask, Asked: true, Outcome: domain.Selected, Option: "allow-always", Duration: time.Second}},
+			domain.PermissionDone{Session: "s", Turn: "t", Call: "c", Tool: "write_file", Verdict: domain.Ask, Asked: true, Outcome: domain.Selected, Option: "allow-always", Duration: time.Second}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -46,6 +46,7 @@ func (s *Service) Admit(c ports.Client, id domain.SessionID, queue bool, cancel 
 	}
 	t := &Ticket{Live: sl.live, svc: s, slot: sl, turn: make(chan struct{}), cancel: cancel}
 	sl.queue = append(sl.queue, t)
+	s.reg.turns++
 	if len(sl.queue) == 1 {
 		close(t.turn)
 	}
@@ -117,6 +118,7 @@ func (t *Ticket) Done(stray <-chan struct{}) {
 	s, sl := t.svc, t.slot
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
+	s.reg.turnEnded()
 	if i := slices.Index(sl.queue, t); i >= 0 {
 		sl.queue = slices.Delete(sl.queue, i, i+1)
 		if i == 0 && len(sl.queue) > 0 {

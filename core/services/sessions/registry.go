@@ -47,7 +47,9 @@ type slot struct {
 type registry struct {
 	mu    sync.Mutex
 	slots map[domain.SessionID]*slot
-	ended bool // the process is going away
+	ended bool          // the process is going away
+	turns int           // admitted and not given up
+	quiet chan struct{} // made by the first Drain, closed when no turn is left
 }
 
 // active returns the number of sessions of a client that count against its

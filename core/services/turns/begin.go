@@ -25,7 +25,7 @@ func (t *turn) begin() error {
 	}
 	t.held, t.view = true, view
 	t.mu.Lock()
-	t.before, t.cost = view.Total, view.Cost
+	t.before, t.cost, t.agent = view.Total, view.Cost, view.Agent.Alias
 	t.mu.Unlock()
 	if t.model, err = t.e.p.Models.Open(t.writing, view.Agent.Model); err != nil {
 		return err

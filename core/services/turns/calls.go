@@ -118,6 +118,7 @@ func (t *turn) runCall(c *call) error {
 	}
 	t.e.p.Observer.Observe(t.ctx, domain.CallDone{
 		Session: t.sid, Turn: t.id, Call: c.want.ID, Tool: c.want.Name, Status: status, Duration: t.e.p.Clock().Sub(c.start),
+		Unknown: c.unknown, Args: c.want.Args, Result: result.Text,
 	})
 	if t.ctx.Err() != nil {
 		return context.Cause(t.ctx)

@@ -32,7 +32,7 @@ func TestStore_Conformance(t *testing.T) {
 }
 
 func TestObserver_Conformance(t *testing.T) {
-	porttest.Observer(porttest.T(t), porttest.ObserverHarness{Open: func(porttest.TB) (ports.Observer, func() string) {
+	porttest.Observer(porttest.T(t), porttest.ObserverHarness{Asked: true, Open: func(porttest.TB) (ports.Observer, func() string) {
 		o := &observer{}
 		return o, func() string { return fmt.Sprintf("%+v", o.events) }
 	}})

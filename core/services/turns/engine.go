@@ -17,6 +17,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports"
@@ -88,6 +89,9 @@ type turn struct {
 	begun    bool       // UserSaid is journalled, so TurnFinished must follow
 	partial  *reply     // streamed and not yet on its way to the journal
 	foreign  bool       // text from outside entered the turn
+	agent    string     // whose turn it is, once that is known
+	placed   time.Time  // when the turn's place was its own
+	spokeAt  time.Time  // when the first text came
 	requests int
 	calls    int
 	before   domain.Usage     // of the session, when the turn began

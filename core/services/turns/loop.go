@@ -35,6 +35,9 @@ func (t *turn) loop() (domain.Stop, error) {
 	if err := t.waitForAnswers(); err != nil {
 		return 0, err
 	}
+	t.mu.Lock()
+	t.placed = t.e.p.Clock()
+	t.mu.Unlock()
 	if err := t.begin(); err != nil {
 		return 0, err
 	}

@@ -20,6 +20,7 @@ type call struct {
 	access   domain.Access
 	start    time.Time
 	started  bool // its effects may have begun
+	unknown  bool // there is no such tool
 }
 
 // prepare looks at a call, without effects, and makes its announcement.
@@ -32,7 +33,7 @@ func (t *turn) prepare(want domain.ModelCall) *call {
 	tool, ok := t.tools[want.Name]
 	if !ok {
 		name := plainTitle(want.Name)
-		c.opened.Name, c.opened.Title = name, name
+		c.opened.Name, c.opened.Title, c.unknown = name, name, true
 		c.refusal = fmt.Sprintf("There is no tool %q. Tools: %s.", name, strings.Join(t.toolNames(), ", "))
 		return c
 	}

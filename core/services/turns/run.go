@@ -34,7 +34,7 @@ var (
 // it up when it hangs after a cancel.
 func (t *turn) run() (domain.TurnOutcome, error) {
 	start := t.e.p.Clock()
-	t.e.p.Observer.Observe(t.ctx, domain.TurnBegan{Session: t.sid, Turn: t.id})
+	t.e.p.Observer.Observe(t.ctx, domain.TurnBegan{Session: t.sid, Turn: t.id, Trace: t.prompt.Trace, Prompt: t.prompt.Blocks})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -59,11 +59,20 @@ func (t *turn) run() (domain.TurnOutcome, error) {
 	event := domain.TurnDone{
 		Session: t.sid, Turn: t.id, Stop: outcome.Stop, Cause: context.Cause(t.ctx), Err: err,
 		Duration: t.e.p.Clock().Sub(start), Usage: t.usage, Requests: t.requests, Calls: t.calls,
+		Agent: t.agent, Waited: after(start, t.placed), FirstText: after(start, t.spokeAt), Text: outcome.Text,
 	}
 	t.mu.Unlock()
 	t.e.p.Observer.Observe(t.ctx, event)
 	t.ticket.Done(stray)
 	return outcome, err
+}
+
+// after is how long after start something happened; 0 when it did not.
+func after(start, at time.Time) time.Duration {
+	if at.IsZero() {
+		return 0
+	}
+	return at.Sub(start)
 }
 
 // joinOrGiveUp waits for the work to end after a cancel. Work that hangs is

@@ -21,6 +21,8 @@ type reply struct {
 	part    domain.MessagePart
 	growing bool
 	ended   bool
+	retries int
+	first   time.Time // when the first text came
 }
 
 // ask gets the next reply. A request that the model finds too long is made
@@ -80,6 +82,7 @@ func (t *turn) step(req domain.ModelRequest, size int64) (domain.AssistantSaid, 
 	t.mu.Unlock()
 	t.e.p.Observer.Observe(t.ctx, domain.StepDone{
 		Session: t.sid, Turn: t.id, Model: r.said.Model, Usage: r.said.Usage, Duration: t.e.p.Clock().Sub(start), Err: err,
+		Agent: t.view.Agent.Alias, Asked: info.Ref, Retries: r.retries, Cost: r.said.Cost, FirstText: after(start, r.first), Finish: r.said.Finish,
 	})
 	if err != nil {
 		t.keepPartial(r)
@@ -142,6 +145,7 @@ func (r *reply) take(ev domain.ModelEvent) error {
 		defer t.mu.Unlock()
 		r.said.Usage, r.said.Cost = ev.Usage, costOf(r.info, ev)
 	case domain.Retrying:
+		r.retries++
 		return t.tellRetry(ev)
 	case domain.FellBack:
 		t.mu.Lock()
@@ -201,9 +205,16 @@ func (r *reply) grow(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r.text.WriteString(text)
-	if !r.part.Thought {
-		t.all.WriteString(text)
+	if r.part.Thought {
+		return
 	}
+	if r.first.IsZero() {
+		r.first = t.e.p.Clock()
+	}
+	if t.spokeAt.IsZero() {
+		t.spokeAt = r.first
+	}
+	t.all.WriteString(text)
 }
 
 // closePart ends the part that grows, with the turn's mutex held.

@@ -42,6 +42,7 @@ func (t *turn) summarise(rec *domain.Compacted, s domain.Shrinkage, q squeeze) e
 	t.mu.Unlock()
 	t.e.p.Observer.Observe(t.ctx, domain.StepDone{
 		Session: t.sid, Turn: t.id, Model: r.info.Ref, Usage: rec.Usage, Duration: t.e.p.Clock().Sub(start), Err: err,
+		Agent: rec.Agent, Asked: t.view.Agent.Model, Retries: r.retries, Cost: rec.Cost, Finish: r.ended, Summary: true,
 	})
 	if t.ctx.Err() != nil {
 		return context.Cause(t.ctx)
@@ -84,6 +85,8 @@ type summary struct {
 	info  domain.ModelInfo // of the model that writes it
 	text  strings.Builder
 	ended domain.FinishReason
+
+	retries int
 }
 
 // read ranges over the stream. It returns nil only for a usable summary.
@@ -125,6 +128,7 @@ func (r *summary) take(ev domain.ModelEvent) error {
 		r.info, r.rec.Model = ev.To, ev.To.Ref
 		return t.tellFallback(ev)
 	case domain.Retrying:
+		r.retries++
 		return t.tellRetry(ev)
 	case domain.Finish:
 		r.ended = ev.Reason

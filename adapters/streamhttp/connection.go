@@ -1,0 +1,288 @@
+package streamhttp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/berth-dev/berth/adapters/jsonrpc"
+)
+
+// inboxFrames is how many posted messages wait to be read; further ones wait
+// in their requests.
+const inboxFrames = 16
+
+var (
+	errClosed = errors.New("the connection is closed")
+	errFull   = errors.New("the client has ended the connection and reads nothing any more")
+)
+
+// connection is what one Acp-Connection-Id stands for. Its life:
+//
+//   - attended while a request of the client is under way; Unattended without
+//     one, and it is lost;
+//   - ended by DELETE (Read gives io.EOF behind the last message) or lost
+//     (Read gives the reason). No request finds it any more. Streams of an
+//     ended connection go on until it is closed, those of a lost one end;
+//   - closed by who serves it. Streams send what they hold and end.
+type connection struct {
+	id      string
+	owner   string // the principal's name
+	opts    *Options
+	forget  func(*connection)
+	served  chan struct{} // closed when the serve function has returned
+	first   chan []byte   // the answer to initialize
+	slots   chan struct{} // one token for each message in the inbox
+	arrived chan struct{} // the inbox has something
+	room    chan struct{} // something was sent, or the end has come
+	over    chan struct{} // closed together with setting why
+
+	mu       sync.Mutex
+	inbox    [][]byte
+	why      error // why nothing more is read: io.EOF, or what lost or closed it
+	lost     bool
+	closed   bool
+	closedAt time.Time
+	opening  bool // the next message written is the answer to initialize
+	attended int
+	idle     *time.Timer
+
+	events   uint64 // the last event's number
+	waiting  int    // messages not sent yet
+	bytes    int    // and their size
+	main     *stream
+	sessions map[string]*stream
+	asked    map[string][]route // requests of the client, by id: where the answer goes
+	asking   map[string]*stream // requests of ours, by id: where they went
+}
+
+func newConnection(id, owner string, opts *Options, forget func(*connection)) *connection {
+	c := &connection{
+		id: id, owner: owner, opts: opts, forget: forget,
+		served: make(chan struct{}), first: make(chan []byte, 1), over: make(chan struct{}),
+		slots: make(chan struct{}, inboxFrames), arrived: make(chan struct{}, 1), room: make(chan struct{}, 1),
+		opening: true, attended: 1, main: &stream{}, sessions: map[string]*stream{},
+		asked: map[string][]route{}, asking: map[string]*stream{},
+	}
+	c.idle = time.AfterFunc(opts.Unattended, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.attended == 0 {
+			c.lose(fmt.Errorf("the client sent nothing and had no stream open for %v", opts.Unattended))
+		}
+	})
+	c.idle.Stop()
+	return c
+}
+
+// attend notes that a request of the client is under way. It reports false
+// when the connection has ended.
+func (c *connection) attend() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why != nil || c.closed {
+		return false
+	}
+	if c.attended++; c.attended == 1 {
+		c.idle.Stop()
+	}
+	return true
+}
+
+// leave undoes attend.
+func (c *connection) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.attended--; c.attended == 0 && c.why == nil && !c.closed {
+		c.idle.Reset(c.opts.Unattended)
+	}
+}
+
+// end ends the client's side in an orderly way: what was posted is still
+// read, what is written is still sent to those who listen.
+func (c *connection) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stop(io.EOF)
+}
+
+// lose ends a connection in disorder: its streams end at once. The lock is
+// held.
+func (c *connection) lose(why error) {
+	if c.why == nil && !c.closed {
+		c.lost = true
+		c.stop(fmt.Errorf("the connection is lost: %w", why))
+		c.cutReaders()
+	}
+}
+
+// stop says why nothing more is read, once. The lock is held.
+func (c *connection) stop(why error) {
+	if c.why != nil {
+		return
+	}
+	c.why = why
+	c.idle.Stop()
+	close(c.over)
+	signal(c.room)
+	c.forget(c)
+}
+
+// push hands a posted message to Read. It waits for room.
+func (c *connection) push(ctx context.Context, frame []byte) error {
+	select {
+	case c.slots <- struct{}{}:
+	case <-c.over:
+		return errClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.why != nil || c.closed {
+		<-c.slots
+		return errClosed
+	}
+	c.inbox = append(c.inbox, frame)
+	signal(c.arrived)
+	return nil
+}
+
+// Read returns the next message that was posted.
+func (c *connection) Read() ([]byte, error) {
+	for {
+		c.mu.Lock()
+		if len(c.inbox) > 0 {
+			frame := c.inbox[0]
+			c.inbox[0] = nil
+			if c.inbox = c.inbox[1:]; len(c.inbox) == 0 {
+				c.inbox = nil
+			}
+			<-c.slots
+			c.mu.Unlock()
+			return frame, nil
+		}
+		why := c.why
+		c.mu.Unlock()
+		if why != nil {
+			return nil, why
+		}
+		select {
+		case <-c.arrived:
+		case <-c.over:
+		}
+	}
+}
+
+// Write puts a message on the stream it belongs to. While the streams are
+// full it waits, and a client that takes nothing for a while is lost.
+func (c *connection) Write(frame []byte) error {
+	frame, err := oneLine(frame)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.waitForRoom(); err != nil {
+		return err
+	}
+	if c.opening && look(frame).method == "" {
+		c.opening = false
+		c.first <- frame
+		return nil
+	}
+	c.route(frame)
+	return nil
+}
+
+// waitForRoom waits until a message may be put on a stream. The lock is held
+// before and after, and given up between.
+func (c *connection) waitForRoom() error {
+	var stalled *time.Timer
+	for {
+		switch {
+		case c.closed:
+			return errClosed
+		case c.lost:
+			return c.why
+		case c.bytes < c.opts.MaxBufferedBytes && c.waiting < c.opts.MaxBuffered:
+			return nil
+		case c.why != nil && !c.heard():
+			return errFull
+		}
+		if stalled == nil {
+			stalled = time.NewTimer(c.opts.Stall)
+			defer stalled.Stop()
+		}
+		c.mu.Unlock()
+		late := false
+		select {
+		case <-c.room:
+			stalled.Reset(c.opts.Stall)
+		case <-stalled.C:
+			late = true
+		}
+		c.mu.Lock()
+		if late {
+			c.lose(fmt.Errorf("the client took nothing of what waits for it for %v", c.opts.Stall))
+			if !c.lost {
+				return errFull // it had ended already
+			}
+		}
+	}
+}
+
+// heard reports whether any stream has a reader. The lock is held.
+func (c *connection) heard() bool {
+	if c.main.reader != nil {
+		return true
+	}
+	for _, s := range c.sessions {
+		if s.reader != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Close ends the connection: what was written is still sent to those who
+// listen.
+func (c *connection) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.stop(errClosed)
+		c.closed, c.closedAt = true, time.Now()
+		c.finishReaders()
+		signal(c.room)
+	}
+	return nil
+}
+
+// signal wakes the one who waits on a channel of one place.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// oneLine returns a copy of the frame without line ends, which would end a
+// line of an event.
+func oneLine(frame []byte) ([]byte, error) {
+	if bytes.IndexByte(frame, '\n') < 0 && bytes.IndexByte(frame, '\r') < 0 {
+		return bytes.Clone(frame), nil
+	}
+	var flat bytes.Buffer
+	if err := json.Compact(&flat, frame); err != nil {
+		return nil, errors.New("the frame holds a line end and is not JSON")
+	}
+	return flat.Bytes(), nil
+}
+
+var _ jsonrpc.Frames = (*connection)(nil)

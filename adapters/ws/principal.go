@@ -1,0 +1,23 @@
+package ws
+
+import "github.com/berth-dev/berth/core/domain"
+
+// Principal is who a request comes from, and what its token is limited to.
+type Principal struct {
+	Name        string       // of the token
+	Serial      string       // tells tokens of one name apart; not secret
+	Agents      []string     // aliases it may use; nil for all
+	Level       domain.Level // ceiling; "" for none
+	Roots       []string     // working directories lie below one of them; nil for any
+	Observe     bool         // may list and watch, nothing else
+	MCPCommands bool         // may name MCP servers that are commands
+}
+
+// Keys knows the tokens. Its methods are called from any goroutine and do not
+// block.
+type Keys interface {
+	// Lookup finds the principal of a token, in a time that tells nothing of
+	// how much of it was right. local is set when the request came from this
+	// machine.
+	Lookup(token string, local bool) (Principal, bool)
+}

@@ -1,0 +1,264 @@
+package bootstrap
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.uber.org/fx"
+	"go.uber.org/fx/fxevent"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// stopAll bounds the orderly end of a daemon, once its turns have been given
+// their time.
+const stopAll = leaveLimit
+
+// Daemon is a gateway that serves.
+type Daemon struct {
+	fx     *fx.App
+	server *daemonServer
+}
+
+// StartDaemon serves the gateway until Stop. When it returns without an error
+// clients can connect.
+func StartDaemon(ctx context.Context, cfg *Config, opts ...Option) (*Daemon, error) {
+	o := defaults()
+	for _, opt := range opts {
+		opt(&o)
+	}
+	d := &Daemon{}
+	d.fx = fx.New(
+		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
+		fx.StartTimeout(time.Minute),
+		fx.StopTimeout(stopAll),
+		fx.Supply(cfg, &o),
+		fx.Provide(
+			newClaim,
+			func(lc fx.Lifecycle, _ *dataDirClaim) (*App, error) {
+				app, err := New(cfg, append(opts, func(o *options) { o.daemon = true })...)
+				if err == nil {
+					lc.Append(fx.StopHook(app.Stop))
+				}
+				return app, err
+			},
+			newGatewayKeys,
+			newGateway,
+			newServer,
+			newDaemonServer,
+		),
+		fx.Populate(&d.server),
+	)
+	if err := d.fx.Err(); err != nil {
+		return nil, rootCause(err)
+	}
+	if err := d.fx.Start(ctx); err != nil {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopAll)
+		defer cancel()
+		return nil, errors.Join(rootCause(err), d.fx.Stop(stop))
+	}
+	return d, nil
+}
+
+// Info is what the daemon tells programs of its user.
+func (d *Daemon) Info() DaemonInfo { return d.server.info }
+
+// Failed yields the error that ended the listening, if one did.
+func (d *Daemon) Failed() <-chan error { return d.server.failed }
+
+// Stop ends the daemon: no more connections, those there are closed with 1012,
+// sessions ended, files removed.
+func (d *Daemon) Stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopAll)
+	defer cancel()
+	return d.fx.Stop(ctx)
+}
+
+// RunDaemon serves the gateway until a signal comes. A second one ends the
+// process at once.
+func RunDaemon(cfg *Config, opts ...Option) error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, endSignals()...)
+	defer signal.Stop(signals)
+	if pipes := brokenPipes(); pipes != nil {
+		ignored := make(chan os.Signal, 1)
+		signal.Notify(ignored, pipes...)
+		defer signal.Stop(ignored)
+	}
+	d, err := StartDaemon(context.Background(), cfg, opts...)
+	if err != nil {
+		return err
+	}
+	if err := forgetVariables(cfg.SecretVariables()); err != nil {
+		d.server.gateway.observer.Observe(context.Background(), domain.Trouble{Where: "other programs of this user can see the keys in the environment", Err: err})
+	}
+	var failed error
+	select {
+	case <-signals:
+	case failed = <-d.Failed():
+	}
+	go func() { // ends with the process
+		select {
+		case <-signals:
+		case <-time.After(leaveLimit):
+		}
+		os.Exit(1)
+	}()
+	if err := d.Stop(context.Background()); err != nil {
+		return errors.Join(failed, fmt.Errorf("stop: %w", err))
+	}
+	return failed
+}
+
+// dataDirClaim is the daemon's hold on its data directory.
+type dataDirClaim struct{}
+
+func newClaim(lc fx.Lifecycle, cfg *Config) (*dataDirClaim, error) {
+	release, err := claim(cfg)
+	if err != nil {
+		return nil, err
+	}
+	lc.Append(fx.StopHook(release))
+	return &dataDirClaim{}, nil
+}
+
+// daemonServer listens.
+type daemonServer struct {
+	cfg     *Config
+	gateway *gateway
+	keys    *gatewayKeys
+	http    *http.Server
+	info    DaemonInfo
+	failed  chan error
+	serving sync.WaitGroup
+}
+
+func newDaemonServer(lc fx.Lifecycle, cfg *Config, g *gateway, k *gatewayKeys, h *http.Server) *daemonServer {
+	s := &daemonServer{cfg: cfg, gateway: g, keys: k, http: h, failed: make(chan error, 1)}
+	lc.Append(fx.StartStopHook(s.start, s.stop))
+	return s
+}
+
+// start listens, and then tells the user's other programs where.
+func (s *daemonServer) start(ctx context.Context) error {
+	certificate := ""
+	if s.cfg.Gateway.TLSCert != "" {
+		pair, err := tls.LoadX509KeyPair(s.cfg.Gateway.TLSCert, s.cfg.Gateway.TLSKey)
+		if err != nil {
+			return fmt.Errorf("gateway.tls_cert and gateway.tls_key: %w", err)
+		}
+		certificate = fingerprint(pair.Certificate[0])
+		s.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	}
+	listeners, err := listen(ctx, s.cfg)
+	if err != nil {
+		return err
+	}
+	for _, l := range listeners {
+		s.keys.exposed = s.keys.exposed || exposed(l.Addr())
+	}
+	s.info = describe(listeners[0].Addr(), certificate, s.gateway.clock())
+	if err := announce(s.cfg.DataDir, s.info, s.keys.bridge); err != nil {
+		for _, l := range listeners {
+			_ = l.Close()
+		}
+		return err
+	}
+	for _, l := range listeners {
+		secure := certificate != "" && l.Addr().Network() != "unix"
+		s.serving.Go(func() { // ends with the server, which stop closes and joins
+			err := s.serve(l, secure)
+			if !errors.Is(err, http.ErrServerClosed) {
+				select {
+				case s.failed <- fmt.Errorf("listen on %s: %w", l.Addr(), err):
+				default:
+				}
+			}
+		})
+		s.gateway.observer.Observe(ctx, domain.Noted{What: "listening on " + address(l.Addr())})
+	}
+	s.gateway.ready.Store(true)
+	s.advise(ctx)
+	return nil
+}
+
+func (s *daemonServer) serve(l net.Listener, secure bool) error {
+	if secure {
+		return s.http.ServeTLS(l, "", "")
+	}
+	return s.http.Serve(l)
+}
+
+// advise tells the operator what clients will miss.
+func (s *daemonServer) advise(ctx context.Context) {
+	say := func(note string) {
+		s.gateway.observer.Observe(ctx, domain.Noted{What: note})
+	}
+	if s.cfg.Gateway.Auth == "none" {
+		return
+	}
+	stored := 0
+	for _, t := range s.keys.set.List() {
+		if t.Local {
+			continue
+		}
+		stored++
+		if s.keys.exposed && t.Roots == nil {
+			say("the token " + t.Name + " names no directories, so it can work in the agents' workspaces alone; make one with: berth token create --root DIR")
+		}
+	}
+	if stored == 0 {
+		say("there is no token yet, so only berth bridge of this user can connect; make one with: berth token create")
+	}
+}
+
+// stop takes no more requests and waits for those under way.
+func (s *daemonServer) stop(ctx context.Context) error {
+	s.gateway.ready.Store(false)
+	err := withdraw(s.cfg.DataDir)
+	if serr := s.http.Shutdown(ctx); serr != nil {
+		err = errors.Join(err, serr, s.http.Close())
+	}
+	s.serving.Wait()
+	return err
+}
+
+// describe says how to reach a listener from this machine.
+func describe(at net.Addr, certificate string, now time.Time) DaemonInfo {
+	info := DaemonInfo{
+		PID: os.Getpid(), Address: address(at), URL: address(at), Version: Version().Version, Started: now.UTC().Truncate(time.Second), Fingerprint: certificate,
+	}
+	if a, err := netip.ParseAddrPort(at.String()); err == nil && at.Network() != "unix" {
+		ip := a.Addr().Unmap().WithZone("")
+		if ip.IsUnspecified() && ip.Is4() {
+			ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		} else if ip.IsUnspecified() {
+			ip = netip.IPv6Loopback()
+		}
+		scheme := "ws"
+		if certificate != "" {
+			scheme = "wss"
+		}
+		info.URL = scheme + "://" + net.JoinHostPort(ip.String(), strconv.Itoa(int(a.Port()))) + "/acp"
+	}
+	return info
+}
+
+// address is how gateway.listen would name it.
+func address(at net.Addr) string {
+	if at.Network() == "unix" {
+		return "unix:" + at.String()
+	}
+	return at.String()
+}
+

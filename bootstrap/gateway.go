@@ -1,0 +1,166 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/fx"
+
+	"github.com/berth-dev/berth/adapters/ws"
+	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/ports"
+)
+
+// gateway is what a daemon answers: its handlers, and who may use them.
+type gateway struct {
+	cfg      *Config
+	app      *App
+	guard    *ws.Guard
+	sockets  *ws.Handler
+	observer ports.Observer
+	clock    ports.Clock
+	ready    atomic.Bool // until the end begins
+	// The places of other handlers; nil is none.
+	streams http.Handler // /acp without upgrade, behind no guard but its own
+	metrics http.Handler // /metrics, behind the guard
+	console http.Handler // /, files that hold no data
+}
+
+// newGateway puts the handlers together.
+func newGateway(lc fx.Lifecycle, cfg *Config, o *options, app *App, keys *gatewayKeys) *gateway {
+	g := &gateway{cfg: cfg, app: app, observer: app.p.Observer, clock: o.clock}
+	config := ws.GuardConfig{
+		Hosts: allowedHosts(cfg), Origins: cfg.Gateway.AllowedOrigins,
+		MaxConnections: cfg.Gateway.MaxConnections, MaxPerToken: cfg.Gateway.MaxConnectionsPerToken,
+		NewID: shortID(o.ids), Now: o.clock, Refused: g.refused, Anyone: ws.Principal{Name: "anyone"},
+	}
+	if cfg.Gateway.Auth != "none" {
+		config.Keys = keys
+	}
+	g.guard = ws.NewGuard(config)
+	keys.revoke = g.guard.Revoke
+	g.sockets = ws.NewHandler(ws.HandlerConfig{
+		Conn: ws.Config{
+			MaxBytes: int(cfg.Gateway.MaxMessageBytes), PingInterval: cfg.Gateway.PingInterval, First: firstMessage,
+		},
+		NewID: o.ids, Serve: g.serveSocket, Park: cfg.Gateway.DetachGrace,
+	})
+	lc.Append(fx.StopHook(func(ctx context.Context) error {
+		g.ready.Store(false)
+		return g.sockets.Close(ctx, domain.ProcessEnding)
+	}))
+	return g
+}
+
+// shortID makes ids of requests: they are for the eye, and live in one log.
+func shortID(ids ports.IDs) func() string {
+	return func() string {
+		id := strings.ReplaceAll(ids(), "-", "")
+		return "r-" + id[:min(12, len(id))]
+	}
+}
+
+// allowedHosts are the names a request may ask for.
+func allowedHosts(cfg *Config) []string {
+	hosts := append([]string{}, cfg.Gateway.AllowedHosts...)
+	if !strings.HasPrefix(cfg.Gateway.Listen, "unix:") {
+		hosts = append(hosts, cfg.Gateway.Listen) // its port does not count
+	}
+	return hosts
+}
+
+// routes says who answers what.
+func (g *gateway) routes() http.Handler {
+	mux := http.NewServeMux()
+	acp := g.guard.Protect(g.sockets, http.MethodGet)
+	mux.HandleFunc("/acp", func(w http.ResponseWriter, r *http.Request) {
+		if g.streams != nil && !ws.Upgrades(r) {
+			g.streams.ServeHTTP(w, r)
+			return
+		}
+		acp.ServeHTTP(w, r)
+	})
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) { state(w, r, http.StatusOK, "ok") })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
+		if !g.ready.Load() {
+			state(w, r, http.StatusServiceUnavailable, "not ready")
+			return
+		}
+		state(w, r, http.StatusOK, "ready")
+	})
+	if g.metrics != nil {
+		mux.Handle("/metrics", g.guard.Protect(g.metrics, http.MethodGet))
+	}
+	rest := g.console
+	if rest == nil {
+		rest = http.NotFoundHandler()
+	}
+	mux.Handle("/", g.guard.Visible(rest, http.MethodGet, http.MethodHead))
+	return mux
+}
+
+// state answers a question of a service manager or a balancer. It tells
+// nothing but that.
+func state(w http.ResponseWriter, r *http.Request, status int, text string) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.Set("Allow", "GET, HEAD")
+		status, text = http.StatusMethodNotAllowed, "method not allowed"
+	}
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = io.WriteString(w, text+"\n")
+	}
+}
+
+// refused tells of a request that the guard turned away.
+func (g *gateway) refused(r ws.Refusal) {
+	g.observer.Observe(context.Background(), domain.PeerRefused(r))
+}
+
+// serveSocket serves one WebSocket.
+func (g *gateway) serveSocket(ctx context.Context, _ *ws.Conn, p ws.Peer) {
+	dialect := ""
+	if p.Protocol == ws.ProtocolZeroclaw {
+		dialect = "zeroclaw"
+	}
+	began := g.clock()
+	g.observer.Observe(ctx, domain.PeerConnected{
+		Connection: p.Connection, Request: p.Request, Remote: p.Remote, Principal: p.Principal.Name, Transport: "websocket", Protocol: p.Protocol,
+	})
+	err := g.app.ServePeer(ctx, p.Frames, Peer{Agent: p.Agent, Dialect: dialect, ConnectionID: p.Connection, Remote: p.Remote})
+	if errors.Is(context.Cause(ctx), ws.ErrRevoked) {
+		err = ws.ErrRevoked
+	}
+	g.observer.Observe(ctx, domain.PeerGone{
+		Connection: p.Connection, Transport: "websocket", Duration: max(0, g.clock().Sub(began)), Err: err,
+	})
+}
+
+// header limits of the server. A client that has not sent its headers by then
+// is none.
+const (
+	headerTime  = 5 * time.Second
+	headerBytes = 16 << 10
+	restTime    = 60 * time.Second // of a connection between two requests
+)
+
+// newServer is the HTTP server of a gateway.
+func newServer(g *gateway) *http.Server {
+	s := &http.Server{
+		Handler: g.routes(), ReadHeaderTimeout: headerTime, MaxHeaderBytes: headerBytes, IdleTimeout: restTime,
+		ErrorLog: quietLog(g.observer), Protocols: new(http.Protocols),
+	}
+	s.Protocols.SetHTTP1(true)
+	s.Protocols.SetHTTP2(true)
+	s.Protocols.SetUnencryptedHTTP2(true)
+	return s
+}

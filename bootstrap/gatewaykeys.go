@@ -1,0 +1,161 @@
+package bootstrap
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"go.uber.org/fx"
+
+	"github.com/berth-dev/berth/adapters/tokens"
+	"github.com/berth-dev/berth/adapters/ws"
+	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/ports"
+)
+
+// gatewayTokenVariable names a token that counts besides the stored ones.
+const gatewayTokenVariable = "BERTH_GATEWAY_TOKEN"
+
+// How often the file of tokens is looked at, and how often it is noted when
+// they were used.
+const (
+	tokensPoll = 2 * time.Second
+	usedPoll   = 5 * time.Minute
+)
+
+// gatewayKeys is the Guard's view of the tokens.
+type gatewayKeys struct {
+	set        *tokens.Set
+	observer   ports.Observer
+	bridge     string   // the token for programs of the same user
+	exposed    bool     // others than this machine can reach the gateway
+	workspaces []string // of the agents
+	revoke     func(good func(ws.Principal) bool)
+}
+
+var _ ws.Keys = (*gatewayKeys)(nil)
+
+// newGatewayKeys reads the tokens, and refuses to start with a weak one.
+func newGatewayKeys(lc fx.Lifecycle, cfg *Config, o *options, app *App) (*gatewayKeys, error) {
+	k := &gatewayKeys{observer: app.p.Observer, bridge: tokens.New()}
+	for _, alias := range sortedAgents(cfg) {
+		k.workspaces = append(k.workspaces, cfg.AgentWorkspace(alias))
+	}
+	extra := []tokens.Token{{Name: "bridge", Hash: tokens.Hash(k.bridge), MCPCommands: true, Local: true}}
+	if given, ok := os.LookupEnv(gatewayTokenVariable); ok {
+		if why := tokens.Weak(given); why != "" {
+			return nil, fmt.Errorf("%s %s; unset it, or make one with: berth token create", gatewayTokenVariable, why)
+		}
+		extra = append(extra, tokens.Token{Name: "environment", Hash: tokens.Hash(given)})
+	}
+	set, err := tokens.NewSet(tokenFile(cfg, o.clock), extra...)
+	if err != nil {
+		return nil, err
+	}
+	k.set = set
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	lc.Append(fx.StartStopHook(
+		func() {
+			go func() { // ends with cancel; the stop hook joins it
+				defer close(done)
+				k.follow(ctx)
+			}()
+		},
+		func() error {
+			cancel()
+			<-done
+			return set.Save()
+		},
+	))
+	return k, nil
+}
+
+// tokenFile is where the tokens of a data directory are.
+func tokenFile(cfg *Config, clock ports.Clock) *tokens.File {
+	return tokens.OpenFile(filepath.Join(cfg.DataDir, tokensFile), clock)
+}
+
+// Lookup finds whose token it is.
+func (k *gatewayKeys) Lookup(token string, local bool) (ws.Principal, bool) {
+	t, ok := k.set.Lookup(token, local)
+	if !ok {
+		return ws.Principal{}, false
+	}
+	p := ws.Principal{
+		Name: t.Name, Serial: serial(t), Agents: t.Agents, Level: t.Level, Roots: t.Roots, Observe: t.Observe, MCPCommands: t.MCPCommands,
+	}
+	if k.exposed && !t.Local && p.Roots == nil {
+		p.Roots = k.workspaces // who can be reached by others lets nobody choose any directory
+	}
+	return p, true
+}
+
+// serial tells a token from every other one, and from itself with other
+// rights.
+func serial(t tokens.Token) string {
+	t.LastUsed = time.Time{}
+	data, err := json.Marshal(t)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
+// follow keeps up with the file until ctx ends.
+func (k *gatewayKeys) follow(ctx context.Context) {
+	poll, used := time.NewTicker(tokensPoll), time.NewTicker(usedPoll)
+	defer poll.Stop()
+	defer used.Stop()
+	told := ""
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll.C:
+			err = k.refresh()
+		case <-used.C:
+			err = k.set.Save()
+		}
+		if err != nil && err.Error() != told { // once, and not with every look
+			told = err.Error()
+			k.observer.Observe(ctx, domain.Trouble{Where: "gateway: tokens", Err: err})
+		}
+	}
+}
+
+// refresh reads the file if it changed, and ends the connections of tokens
+// that do not count any more.
+func (k *gatewayKeys) refresh() error {
+	changed, err := k.set.Refresh()
+	if err != nil || !changed {
+		return err
+	}
+	good := map[string]bool{}
+	for _, t := range k.set.List() {
+		good[serial(t)] = true
+	}
+	k.revoke(func(p ws.Principal) bool { return good[p.Serial] })
+	return nil
+}
+
+// sortedAgents are the aliases of the agents.
+func sortedAgents(cfg *Config) []string {
+	var list []string
+	for alias := range cfg.Agents {
+		list = append(list, alias)
+	}
+	if len(list) == 0 {
+		list = append(list, "default")
+	}
+	slices.Sort(list)
+	return list
+}

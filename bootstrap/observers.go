@@ -1,0 +1,59 @@
+package bootstrap
+
+import (
+	"context"
+
+	"go.uber.org/fx"
+
+	"github.com/berth-dev/berth/adapters/metrics"
+	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/ports"
+)
+
+// fan passes events on to several observers, to each in the order of events.
+type fan []ports.Observer
+
+var _ ports.Observer = fan(nil)
+
+// Observe passes one event on.
+func (f fan) Observe(ctx context.Context, ev domain.Event) {
+	for _, o := range f {
+		o.Observe(ctx, ev)
+	}
+}
+
+// withMetrics makes the App count into m.
+func withMetrics(m *metrics.Metrics) Option { return func(o *options) { o.metrics = m } }
+
+// newObserver is what sees the events: the log, or what was given in its
+// place, and what counts and traces if that is wanted.
+func newObserver(lc fx.Lifecycle, cfg *Config, now *current, o *options) (ports.Observer, error) {
+	first := o.observer
+	if first == nil {
+		log, err := newLog(lc, cfg, now, o)
+		if err != nil {
+			return nil, err
+		}
+		first = log
+	}
+	all := fan{first}
+	if o.metrics != nil {
+		all = append(all, o.metrics)
+	}
+	if len(all) == 1 {
+		return first, nil
+	}
+	return all, nil
+}
+
+// newTimedStore is the store, timed if it is counted.
+func newTimedStore(lc fx.Lifecycle, cfg *Config, o *options, obs ports.Observer, clock ports.Clock) (ports.Store, error) {
+	store, err := o.store, error(nil)
+	if store == nil {
+		store, err = newStore(lc, cfg, obs, clock)
+	}
+	if err != nil || o.metrics == nil {
+		return store, err
+	}
+	return o.metrics.Store(store), nil
+}

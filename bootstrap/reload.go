@@ -1,0 +1,103 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// Reload takes agents, providers and profiles from another configuration. No
+// connection and no session is dropped; a turn that runs ends with the agent
+// and the model it began with, while its commands and paths follow the new
+// profile at once. Ports that were given by an option stay.
+//
+// It returns the settings that took effect and those that would need another
+// start. When it fails, everything is as it was.
+func (a *App) Reload(cfg *Config) (taken, left []string, err error) {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
+	if err := checkProfiles(cfg); err != nil {
+		return nil, nil, err
+	}
+	if models, ok := a.p.Models.(*liveModels); ok {
+		next, err := modelsOf(cfg, a.p.Observer)
+		if err != nil {
+			return nil, nil, err
+		}
+		// From here on nothing fails. What uses the old models has its own hold
+		// on them; only their idle connections are closed.
+		defer models.now.Swap(next).Close()
+	}
+	before := a.now.config()
+	a.now.set(cfg)
+	if agents, ok := a.p.Agents.(*liveAgents); ok {
+		agents.now.Store(agentsOf(cfg, &a.opts))
+	}
+	for _, key := range cfg.Changed(before) {
+		if reloads(key) {
+			taken = append(taken, key)
+		} else {
+			left = append(left, key)
+		}
+	}
+	return taken, left, nil
+}
+
+// reloads reports whether a setting takes effect without another start.
+func reloads(key string) bool {
+	for _, table := range []string{"agents.", "providers.", "profiles."} {
+		if strings.HasPrefix(key, table) {
+			return true
+		}
+	}
+	return key == "acp.default_agent" || strings.HasPrefix(key, "bridge.") // no process of ours keeps those
+}
+
+// reload reads the configuration again and tells in the log what came of it.
+// A configuration that is not valid changes nothing.
+func (a *App) reload(read func() (*Config, error)) error {
+	ctx := context.Background()
+	cfg, err := read()
+	var taken, left []string
+	if err == nil {
+		taken, left, err = a.Reload(cfg)
+	}
+	if a.opts.metrics != nil {
+		a.opts.metrics.Reloaded(err)
+	}
+	if err != nil {
+		a.p.Observer.Observe(ctx, domain.Trouble{Where: "the configuration was not reloaded; the one before stays", Err: err})
+		return err
+	}
+	if ferr := forgetVariables(cfg.SecretVariables()); ferr != nil {
+		a.p.Observer.Observe(ctx, domain.Trouble{Where: keysVisible, Err: ferr})
+	}
+	said := []string{"the configuration was reloaded; changed: " + some(taken)}
+	if len(left) > 0 {
+		said = append(said, "these settings changed and take effect with the next start: "+some(left))
+	}
+	for _, what := range append(said, append(cfg.Warnings, unavailable(cfg)...)...) {
+		a.p.Observer.Observe(ctx, domain.Noted{What: what})
+	}
+	warnOfLimits(a.p.Agents, a.p.Models, a.p.Observer)
+	return nil
+}
+
+// keysVisible says what follows when variables cannot be blanked.
+const keysVisible = "other programs of this user can see the keys in the environment"
+
+// maxNamed is how many settings a line of the log names.
+const maxNamed = 20
+
+// some lists keys, for a line of the log.
+func some(keys []string) string {
+	switch {
+	case len(keys) == 0:
+		return "nothing"
+	case len(keys) > maxNamed:
+		return fmt.Sprintf("%s and %d more", strings.Join(keys[:maxNamed], ", "), len(keys)-maxNamed)
+	}
+	return strings.Join(keys, ", ")
+}

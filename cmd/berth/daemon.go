@@ -1,0 +1,53 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/bootstrap"
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// newDaemon is the gateway.
+func newDaemon(c *common) *cobra.Command {
+	var listen, model, level string
+	cmd := &cobra.Command{
+		Use:   "daemon",
+		Short: "The gateway: many clients, over WebSocket and HTTP",
+		Long: `Serves the agents to clients that connect: /acp for the protocol, /healthz and
+/readyz for who watches over the process. Clients show a token, which
+"berth token create" makes. A session goes on when its connection is lost.
+
+A service manager may hand over the sockets to listen on (LISTEN_FDS). SIGTERM
+ends the daemon in an orderly way; a second signal ends it at once.`,
+		Example: `  berth daemon
+  berth daemon --listen 127.0.0.1:9000 --log-level debug
+  berth daemon --listen unix:$XDG_RUNTIME_DIR/berth.sock`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			flags := map[string]string{}
+			for flag, set := range map[string][2]string{"listen": {"gateway.listen", listen}, "log-level": {"log.level", level}} {
+				if cmd.Flags().Changed(flag) {
+					flags[set[0]] = set[1]
+				}
+			}
+			cfg, err := bootstrap.LoadConfig(c.options(flags))
+			if err != nil {
+				return failed(err)
+			}
+			opts := []bootstrap.Option{bootstrap.WithHelper(c.helper)}
+			if model != "" {
+				ref, err := domain.ParseModelRef(model)
+				if err != nil {
+					return usage("--model: %v", err)
+				}
+				opts = append(opts, bootstrap.WithModel(ref))
+			}
+			return failed(bootstrap.RunDaemon(cfg, opts...))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&listen, "listen", "", "host:port or unix:/path to listen on (gateway.listen)")
+	f.StringVar(&model, "model", "", `model of every agent, as "provider/model"`)
+	f.StringVar(&level, "log-level", "", "trace, debug, info, warn, error or off (log.level)")
+	return cmd
+}
