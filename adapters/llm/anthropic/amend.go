@@ -42,7 +42,7 @@ func (a *amends) fit(words string, sent *plan) bool {
 		return false
 	}
 	n := numbers(sum, 3)
-	if len(n) < 3 || n[1] != sent.most || n[2]-n[0] < leastBudget || n[2]-n[0] >= sent.most {
+	if len(n) < 3 || n[1] != sent.most || n[2]-n[0] < llm.LeastBudget || n[2]-n[0] >= sent.most {
 		return false
 	}
 	a.most = n[2] - n[0]

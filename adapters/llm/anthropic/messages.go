@@ -38,7 +38,7 @@ type waiting struct {
 
 func (m *Model) messages(req domain.ModelRequest, p *plan) []message {
 	c := &conversation{m: m, p: p, names: llm.NewPlainCallNames()}
-	if m.kind.binds {
+	if m.kind.Binds {
 		c.prefix = newPrefix(req)
 	}
 	for _, msg := range req.Messages {

@@ -51,7 +51,7 @@ func Opener() llm.Opener {
 type Model struct {
 	provider llm.Provider
 	info     domain.ModelInfo
-	kind     family
+	kind     llm.Claude
 	url      string
 	official bool // Anthropic itself answers
 	// dropped are optional things this server has refused; they are left out

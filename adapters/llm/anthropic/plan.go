@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 )
 
@@ -50,9 +51,6 @@ type thinkingField struct {
 // models in service can write as much.
 const defaultMost = 8192
 
-// leastBudget is the smallest budget the wire allows.
-const leastBudget = 1024
-
 // interleaved lets models that are told a budget think between tool calls;
 // later ones do so by themselves.
 const interleaved = "interleaved-thinking-2025-05-14"
@@ -79,18 +77,18 @@ func (m *Model) plan(req domain.ModelRequest, a amends) *plan {
 
 // planThoughts maps a thought level to the fields of the model's family.
 func (m *Model) planThoughts(p *plan, level domain.ThoughtLevel) {
-	way := m.kind.think
+	way := m.kind.Thinks
 	if p.dropped&swapThinking != 0 {
-		way = thinksBudget + thinksAdaptive - way
+		way = llm.ThinksBudget + llm.ThinksAdaptive - way
 	}
 	switch {
-	case m.kind.think == thinksNever:
+	case m.kind.Thinks == llm.ThinksNever:
 	case level == domain.ThoughtsOff:
 		m.planOff(p, way)
-	case way == thinksAdaptive:
+	case way == llm.ThinksAdaptive:
 		// Without the field, a model that always thinks keeps its thoughts to
 		// itself; one that does not is left at that.
-		if level == "" && !m.kind.always {
+		if level == "" && !m.kind.Always {
 			return
 		}
 		p.think = &thinkingField{Type: "adaptive", Display: "summarized"}
@@ -98,12 +96,12 @@ func (m *Model) planThoughts(p *plan, level domain.ThoughtLevel) {
 			p.think.Display = ""
 		}
 		if p.dropped&dropEffort == 0 {
-			p.effort = m.effort(level)
+			p.effort = m.kind.Effort(level)
 		}
 	case level != "":
-		if budget := budgetOf(level, p.most); budget > 0 {
+		if budget := llm.ThoughtBudget(level, p.most); budget > 0 {
 			p.think = &thinkingField{Type: "enabled", Budget: budget}
-			if m.official && m.kind.version >= 400 && p.dropped&dropBeta == 0 {
+			if m.official && m.kind.Version >= 400 && p.dropped&dropBeta == 0 {
 				p.beta = interleaved
 			}
 		}
@@ -112,44 +110,13 @@ func (m *Model) planThoughts(p *plan, level domain.ThoughtLevel) {
 
 // planOff switches thinking off where it is on by itself. A model that refuses
 // that is asked for as little as it can.
-func (m *Model) planOff(p *plan, way thinking) {
+func (m *Model) planOff(p *plan, way llm.Thinking) {
 	switch {
-	case !m.kind.always:
+	case !m.kind.Always:
 	case p.dropped&dropOff == 0:
 		p.think = &thinkingField{Type: "disabled"}
 		p.bare = true // thoughts mean nothing to a model that does not think
-	case way == thinksAdaptive && p.dropped&dropEffort == 0:
+	case way == llm.ThinksAdaptive && p.dropped&dropEffort == 0:
 		p.effort = "low"
 	}
-}
-
-func (m *Model) effort(level domain.ThoughtLevel) string {
-	switch level {
-	case domain.ThoughtsMinimal, domain.ThoughtsLow:
-		return "low"
-	case domain.ThoughtsMedium:
-		return "medium"
-	case domain.ThoughtsHigh:
-		return "high"
-	case domain.ThoughtsXHigh:
-		if m.kind.top == "" {
-			return "high"
-		}
-		return m.kind.top
-	case domain.ThoughtsOff:
-	}
-	return ""
-}
-
-// budgetOf returns the tokens of a level, 0 when a reply of so many tokens has
-// no room to think. A quarter of the reply is left for the answer.
-func budgetOf(level domain.ThoughtLevel, most int64) int64 {
-	budget := map[domain.ThoughtLevel]int64{
-		domain.ThoughtsMinimal: leastBudget, domain.ThoughtsLow: 4096, domain.ThoughtsMedium: 10_000,
-		domain.ThoughtsHigh: 20_000, domain.ThoughtsXHigh: 32_000,
-	}[level]
-	if budget == 0 || most <= leastBudget {
-		return 0
-	}
-	return max(leastBudget, min(budget, most/4*3))
 }

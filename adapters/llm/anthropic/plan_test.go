@@ -8,26 +8,11 @@ import (
 	"github.com/berth-dev/berth/core/domain"
 )
 
-// TestFamily: what the names of models tell.
+// TestFamily: models of others are told what compatible servers take.
 func TestFamily(t *testing.T) {
-	for name, want := range map[string]family{
-		"claude-3-haiku-20240307":          {true, 300, thinksNever, false, "xhigh", false},
-		"claude-3-5-sonnet-latest":         {true, 305, thinksNever, false, "xhigh", false},
-		"claude-3-7-sonnet-20250219":       {true, 307, thinksBudget, false, "xhigh", false},
-		"claude-opus-4-20250514":           {true, 400, thinksBudget, false, "xhigh", false},
-		"claude-opus-4-0":                  {true, 400, thinksBudget, false, "xhigh", false},
-		"anthropic/claude-sonnet-4.5":      {true, 405, thinksBudget, false, "xhigh", false},
-		"claude-haiku-4-5@20251001":        {true, 405, thinksBudget, false, "xhigh", false},
-		"claude-opus-4-6":                  {true, 406, thinksAdaptive, false, "max", false},
-		"anthropic.claude-opus-4-8":        {true, 408, thinksAdaptive, false, "xhigh", false},
-		"Claude-Sonnet-5":                  {true, 500, thinksAdaptive, true, "xhigh", false},
-		"claude-fable-5":                   {true, 500, thinksAdaptive, true, "xhigh", false},
-		"claude-fable-5-1":                 {true, 501, thinksAdaptive, true, "xhigh", true},
-		"claude-haiku-5-5":                 {true, 505, thinksAdaptive, true, "xhigh", true},
-		"claude-opus-latest":               {true, newest, thinksAdaptive, true, "xhigh", true},
-		"glm-4.6":                          {think: thinksBudget, always: true},
-		"deepseek-ai/deepseek-v4:thinking": {think: thinksBudget, always: true},
-		"":                                 {think: thinksBudget, always: true},
+	other := llm.Claude{Thinks: llm.ThinksBudget, Always: true}
+	for name, want := range map[string]llm.Claude{
+		"claude-opus-4-6": {Version: 406, Thinks: llm.ThinksAdaptive}, "glm-4.6": other, "deepseek-ai/deepseek-v4:thinking": other, "": other,
 	} {
 		if got := familyOf(name); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)

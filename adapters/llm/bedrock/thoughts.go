@@ -1,7 +1,6 @@
 package bedrock
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/berth-dev/berth/adapters/llm"
@@ -98,8 +97,8 @@ type knob int
 // The knobs.
 const (
 	noKnob       knob = iota
-	budgetKnob        // Claude since 3.7: a number of tokens
-	adaptiveKnob      // Claude since 4.6: an effort, and it decides itself
+	budgetKnob        // older Claude: a number of tokens
+	adaptiveKnob      // newer Claude: an effort, and it decides itself
 	novaKnob          // Nova 2: an effort
 	effortKnob        // gpt-oss: an effort
 )
@@ -107,11 +106,12 @@ const (
 func knobOf(name string) knob {
 	switch {
 	case strings.HasPrefix(name, "claude-"):
-		switch v := claudeVersion(name); {
-		case v >= 406:
+		switch c, _ := llm.ClaudeOf(name); c.Thinks {
+		case llm.ThinksAdaptive:
 			return adaptiveKnob
-		case v >= 307:
+		case llm.ThinksBudget:
 			return budgetKnob
+		case llm.ThinksNever:
 		}
 	case strings.HasPrefix(name, "nova-2-"):
 		return novaKnob
@@ -119,63 +119,6 @@ func knobOf(name string) knob {
 		return effortKnob
 	}
 	return noKnob
-}
-
-// The versions of Claude that matter beside its knobs, as a hundred times
-// major plus minor.
-const (
-	firstXHigh  = 407  // the highest effort has a name of its own
-	firstAlways = 500  // it thinks unless told not to, and shows it only when asked
-	newest      = 9900 // a name without a version
-)
-
-// claudeVersion reads the version in a name: "claude-3-7-sonnet-20250219-v1:0",
-// "claude-opus-4-6-v1", "claude-sonnet-5".
-func claudeVersion(name string) int {
-	version, found := 0, false
-	for _, word := range strings.Split(strings.TrimPrefix(name, "claude-"), "-") {
-		n, err := strconv.Atoi(word)
-		switch {
-		case err == nil && n >= 0 && n < 100 && !found:
-			version, found = 100*n, true
-		case err == nil && n >= 0 && n < 100:
-			return version + n
-		case found:
-			return version
-		case strings.HasPrefix(word, "v") || word == "instant":
-			return 0 // of the first two generations
-		}
-	}
-	if !found {
-		return newest
-	}
-	return version
-}
-
-// leastBudget is the smallest budget of thoughts that Claude takes.
-const leastBudget = 1024
-
-// budgetOf returns the tokens of a level, 0 when a reply of so many tokens has
-// no room to think. A quarter of the reply is left for the answer.
-func budgetOf(level domain.ThoughtLevel, most int) int {
-	tokens := 0
-	switch level {
-	case domain.ThoughtsMinimal:
-		tokens = leastBudget
-	case domain.ThoughtsLow:
-		tokens = 4096
-	case domain.ThoughtsMedium:
-		tokens = 10_000
-	case domain.ThoughtsHigh:
-		tokens = 20_000
-	case domain.ThoughtsXHigh:
-		tokens = 32_000
-	case domain.ThoughtsOff:
-	}
-	if tokens == 0 || most <= leastBudget {
-		return 0
-	}
-	return max(leastBudget, min(tokens, most/4*3))
 }
 
 // effortOf is a level as a word, for models that know three of them; "" for
@@ -231,21 +174,17 @@ func (m *Model) think(b *body, level domain.ThoughtLevel, unsigned bool, dropped
 // that always thinks is told not to where that is wanted; if it refuses, it is
 // asked for as little as it can.
 func (m *Model) adapt(b *body, level domain.ThoughtLevel, dropped option) {
-	version := claudeVersion(bare(m.info.Ref.Model))
-	effort := effortOf(level)
+	claude, _ := llm.ClaudeOf(bare(m.info.Ref.Model))
+	effort := claude.Effort(level)
 	switch {
-	case level == domain.ThoughtsOff && version >= firstAlways:
+	case level == domain.ThoughtsOff && claude.Always:
 		if dropped&dropOff == 0 {
 			b.More = map[string]any{"thinking": map[string]any{"type": "disabled"}}
 			return
 		}
 		effort = "low"
-	case effort == "" && (level != "" || version < firstAlways):
+	case effort == "" && (level != "" || !claude.Always):
 		return
-	case level == domain.ThoughtsXHigh && version < firstXHigh:
-		effort = "max"
-	case level == domain.ThoughtsXHigh:
-		effort = "xhigh"
 	}
 	thinking := map[string]any{"type": "adaptive"}
 	if dropped&dropDisplay == 0 {
@@ -263,11 +202,11 @@ func (m *Model) budget(b *body, level domain.ThoughtLevel) {
 	if b.Inference == nil && m.info.MaxOutput > 0 {
 		b.Inference = &inference{MaxTokens: int(m.info.MaxOutput)}
 	}
-	most := 4 * budgetOf(domain.ThoughtsXHigh, 1<<20)
+	most := int64(1 << 20)
 	if b.Inference != nil {
-		most = b.Inference.MaxTokens
+		most = int64(b.Inference.MaxTokens)
 	}
-	if tokens := budgetOf(level, most); tokens > 0 {
+	if tokens := llm.ThoughtBudget(level, most); tokens > 0 {
 		b.More = map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": tokens}}
 	}
 }
