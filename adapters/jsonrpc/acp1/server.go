@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -78,8 +79,10 @@ type Params struct {
 
 // Serve serves one connection until its input ends, ctx ends or the transport
 // fails, and returns when all its requests have been answered. It detaches
-// the client from its sessions as soon as the input has ended, before it
-// waits for what is still running. It returns what jsonrpc.Conn.Serve does.
+// the client from its sessions as soon as the input has ended in an orderly
+// way, before it waits for what is still running. A connection that broke is
+// lost: its sessions wait for the client to come back, as far as the sessions
+// service is configured to. It returns what jsonrpc.Conn.Serve does.
 func Serve(ctx context.Context, frames jsonrpc.Frames, p Params) error {
 	if p.Limits.MaxSessions == 0 {
 		p.Limits.MaxSessions = 10
@@ -107,7 +110,7 @@ func Serve(ctx context.Context, frames jsonrpc.Frames, p Params) error {
 	err := c.conn.Serve(ctx, c)
 	// A request that was admitted before the input ended may have opened a
 	// session after InputEnded let go of the others.
-	c.p.Sessions.Detach(c.client, domain.Disconnected)
+	c.letGo(c.why)
 	return err
 }
 
@@ -121,6 +124,7 @@ type connection struct {
 	// method is served.
 	agreed atomic.Pointer[agreement]
 	turns  openTurns
+	why    error // given to InputEnded
 }
 
 // agreement is what initialize fixed.
@@ -137,13 +141,25 @@ func (a *agreement) zeroclaw() bool { return a.dialect == jsonrpc.Zeroclaw }
 
 func (c *connection) state() *agreement { return c.agreed.Load() }
 
-// InputEnded detaches the client from its sessions.
+// InputEnded lets go of the client's sessions.
 func (c *connection) InputEnded(why error) {
+	c.why = why
+	c.letGo(why)
+}
+
+// letGo says what becomes of the client's sessions: they end with an input that
+// ended in an orderly way, and with the process; otherwise the connection was
+// lost.
+func (c *connection) letGo(why error) {
 	var cause *domain.Cause
-	if !errors.As(why, &cause) {
-		why = fmt.Errorf("%w: %w", domain.Disconnected, why)
+	switch {
+	case errors.Is(why, io.EOF):
+		c.p.Sessions.Detach(c.client, fmt.Errorf("%w: %w", domain.Disconnected, why))
+	case errors.As(why, &cause) && cause != domain.Disconnected:
+		c.p.Sessions.Detach(c.client, why)
+	default:
+		c.p.Sessions.Lose(c.client)
 	}
-	c.p.Sessions.Detach(c.client, why)
 }
 
 // explain completes an error for the person at the other end. A missing

@@ -31,6 +31,10 @@ type SessionService interface {
 	// cancelled with the cause and its sessions released when they have ended.
 	// It does not block.
 	Detach(client ports.Client, cause error)
+	// Lose says that the connection of the client broke: what it had waits for
+	// somebody to take it over, as far as that is configured, and else ends as
+	// with Detach. It does not block.
+	Lose(client ports.Client)
 	// Durable reports whether sessions outlive the process. It may open the
 	// store.
 	Durable() bool

@@ -78,6 +78,7 @@ func (w *world) New(_ context.Context, c ports.Client, n domain.NewSession) (dom
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.client = c
+	n.Answered = nil
 	w.created = append(w.created, n)
 	if n.RequireExisting {
 		return domain.OpenedSession{}, domain.Errorf(domain.InvalidArgument, "no session has the key %q", n.Key)
@@ -118,6 +119,7 @@ func (w *world) describe(s domain.Session, created bool) domain.OpenedSession {
 func (w *world) Open(c ports.Client, o domain.OpenSession) (func(context.Context) (domain.OpenedSession, error), error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	o.Answered = nil
 	w.opened = append(w.opened, o)
 	i := slices.IndexFunc(w.rows, func(s domain.Session) bool { return s.ID == o.ID })
 	if i < 0 {
@@ -237,6 +239,8 @@ func (w *world) List(_ context.Context, q domain.SessionQuery) (domain.SessionPa
 	}
 	return page, nil
 }
+
+func (w *world) Lose(c ports.Client) { w.Detach(c, domain.Disconnected) }
 
 func (w *world) Detach(_ ports.Client, cause error) {
 	w.mu.Lock()

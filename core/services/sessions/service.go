@@ -21,6 +21,12 @@ type Config struct {
 	MaxSessions int           // active sessions of one client; at least 1
 	QueueLimit  int           // prompts waiting behind a running turn
 	IdleTimeout time.Duration // after which an idle session leaves memory; 0 never
+	// MaxTotal bounds the active sessions of all clients, also of lost ones; 0
+	// is no bound.
+	MaxTotal int
+	// Grace is how long what a lost client had goes on without one; 0 ends it
+	// at once.
+	Grace time.Duration
 }
 
 // Params is what a Service is built from. Every field is required.
