@@ -161,7 +161,7 @@ func TestInitialize_ClientInfo(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := clientInfo(objectOf([]byte(c.params)), c.zeroclaw); got != c.want {
+			if got := clientInfo(objectOf([]byte(c.params)), c.zeroclaw, nil); got != c.want {
 				t.Errorf("got %+v\nwant %+v", got, c.want)
 			}
 		})

@@ -16,7 +16,7 @@ func (c *connection) newSession(_ context.Context, params json.RawMessage) (json
 	if err != nil {
 		return nil, err
 	}
-	servers, err := mcpServers(p["mcpServers"])
+	servers, err := mcpServers(p["mcpServers"], c.p.Rights)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func (c *connection) open(ctx context.Context, id domain.SessionID, p object, re
 		return nil, err
 	}
 	req.Takeover = m.takeover
-	servers, err := mcpServers(p["mcpServers"])
+	servers, err := mcpServers(p["mcpServers"], c.p.Rights)
 	if err != nil {
 		return nil, err
 	}

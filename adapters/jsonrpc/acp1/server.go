@@ -67,7 +67,9 @@ type Params struct {
 	// Agent is the alias that the connection itself names, such as ?agent= of
 	// a WebSocket URL. It is used for new sessions that name none.
 	Agent string
-	Login Login
+	// Rights are what the client may do; nil is everything.
+	Rights *Rights
+	Login  Login
 	// Sandbox says in a word how commands are confined, for the client to
 	// show. Empty when no command can be run.
 	Sandbox string
@@ -105,7 +107,7 @@ func Serve(ctx context.Context, frames jsonrpc.Frames, p Params) error {
 	c := &connection{p: p, conn: jsonrpc.NewConn(frames, opts)}
 	// Until initialize every method is there, so that the peer can say that
 	// initialize comes first.
-	c.agreed.Store(&agreement{dialect: opts.Dialect, durable: true, logout: true})
+	c.agreed.Store(&agreement{dialect: opts.Dialect, info: domain.ClientInfo{Rights: p.Rights}, durable: true, logout: true})
 	c.client = &client{on: c}
 	err := c.conn.Serve(ctx, c)
 	// A request that was admitted before the input ended may have opened a

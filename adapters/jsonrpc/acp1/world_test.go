@@ -40,6 +40,7 @@ type world struct {
 	prompts  []domain.Prompt
 	queries  []domain.SessionQuery
 	detached error
+	watching []ports.Client
 	client   ports.Client // that asked for the newest session
 	counter  int
 }
@@ -215,7 +216,7 @@ func (w *world) Event(_ ports.Client, id domain.SessionID, e domain.ClientEvent)
 	}, nil
 }
 
-func (w *world) List(_ context.Context, q domain.SessionQuery) (domain.SessionPage, error) {
+func (w *world) List(_ context.Context, _ ports.Client, q domain.SessionQuery) (domain.SessionPage, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.queries = append(w.queries, q)
@@ -238,6 +239,48 @@ func (w *world) List(_ context.Context, q domain.SessionQuery) (domain.SessionPa
 		page.Sessions = append(page.Sessions, s)
 	}
 	return page, nil
+}
+
+func (w *world) Await(_ ports.Client, id domain.SessionID, turn domain.TurnID) (func(context.Context) (domain.TurnOutcome, error), error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.sessions[id]
+	if s == nil {
+		return nil, domain.NoSession(id)
+	}
+	return func(context.Context) (domain.TurnOutcome, error) {
+		return domain.TurnOutcome{Turn: turn, Stop: domain.StopEndTurn, Text: "awaited"}, nil
+	}, nil
+}
+
+func (w *world) Observe(c ports.Client, id domain.SessionID, replay bool, _ <-chan struct{}) (func(context.Context) (domain.OpenedSession, error), error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.IndexFunc(w.rows, func(s domain.Session) bool { return s.ID == id })
+	if i < 0 {
+		return nil, domain.NoSession(id)
+	}
+	w.watching = append(w.watching, c)
+	opened := w.describe(w.rows[i], false)
+	opened.Running, opened.Queued = "t1", []domain.QueuedTurn{{Turn: "t2", Blocks: []domain.Block{domain.Text{Text: "next"}}}}
+	return func(ctx context.Context) (domain.OpenedSession, error) {
+		if replay {
+			for _, u := range w.history {
+				if err := c.Send(ctx, id, u); err != nil {
+					return domain.OpenedSession{}, err
+				}
+			}
+		}
+		return opened, nil
+	}, nil
+}
+
+func (w *world) Unobserve(c ports.Client, _ domain.SessionID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := len(w.watching)
+	w.watching = slices.DeleteFunc(w.watching, func(o ports.Client) bool { return o == c })
+	return len(w.watching) < n
 }
 
 func (w *world) Lose(c ports.Client) { w.Detach(c, domain.Disconnected) }

@@ -65,6 +65,14 @@ func (a *Attachment) attach(c ports.Client, ready <-chan struct{}, explicit bool
 	return before
 }
 
+// heldBy reports whether the one who was attached last and c stand for each
+// other.
+func (a *Attachment) heldBy(c ports.Client) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.principal == c.Info().Rights.Principal()
+}
+
 // restore puts an earlier seat back, as if it had been kept; nil leaves it
 // empty.
 func (a *Attachment) restore(before *seat) {
@@ -106,11 +114,8 @@ func (a *Attachment) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
-	a.leave()
-	for _, w := range a.watchers {
-		w.stop()
-	}
 	a.watchers = nil
+	a.leave()
 }
 
 func (a *Attachment) current() (*seat, []*watcher, error) {

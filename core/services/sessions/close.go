@@ -102,6 +102,7 @@ func (s *Service) free(ctx context.Context, sl *slot) {
 func (s *Service) Detach(c ports.Client, cause error) {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
+	s.unwatchAll(c)
 	for _, sl := range s.reg.slots {
 		switch {
 		case sl.client != c:
@@ -124,6 +125,7 @@ func (s *Service) Detach(c ports.Client, cause error) {
 func (s *Service) Shutdown(ctx context.Context, cause error) error {
 	s.reg.mu.Lock()
 	s.reg.ended = true
+	s.unwatchAll(nil)
 	var all []*slot
 	for _, sl := range s.reg.slots {
 		s.shut(sl, cause, "shutdown")

@@ -21,6 +21,7 @@ func (s *Service) Lose(c ports.Client) {
 	}
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
+	s.unwatchAll(c)
 	for _, sl := range s.reg.slots {
 		sl.leaveAlone(c)
 		switch {
@@ -52,15 +53,14 @@ func (s *Service) await(sl *slot) {
 	s.leave(sl)
 }
 
-// leaveAlone ends what a client that has gone still had to do with the session:
-// its prompts are not answered to anybody, and it observes nothing.
+// leaveAlone says that a client that has gone waits for none of its prompts in
+// the session any more.
 func (sl *slot) leaveAlone(c ports.Client) {
 	for _, t := range sl.queue {
 		if t.client == c {
 			t.leave()
 		}
 	}
-	sl.live.att.unwatch(func(w *watcher) bool { return w.client == c })
 }
 
 // leave says that nobody waits for the prompt's answer, with the registry's

@@ -100,6 +100,7 @@ func (s *Service) claim(c ports.Client, id domain.SessionID, takeover bool) (p p
 		return place{}, other, domain.Errorf(domain.SessionActive,
 			"Session %s is active: wait for its running call to be answered, or cancel it", id).With("sessionId", string(id))
 	}
+	s.unwatchLocked(id, func(w *watcher) bool { return w.client == c }) // it will be told everything
 	p = place{slot: sl, client: c, again: true, own: sl.client == c}
 	sl.state, sl.next, sl.opened = opening, c, make(chan struct{})
 	sl.stopIdle()

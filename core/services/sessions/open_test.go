@@ -357,7 +357,7 @@ func TestList(t *testing.T) {
 		time.Sleep(time.Second)
 		b := w.open(in("/b")).Session.ID
 		for cwd, want := range map[string]string{"": fmt.Sprint([]domain.SessionID{b, a}), "/a": fmt.Sprint([]domain.SessionID{a}), "/b/../b/": fmt.Sprint([]domain.SessionID{b}), "/c": "[]"} {
-			page, err := w.svc.List(t.Context(), domain.SessionQuery{Cwd: cwd})
+			page, err := w.svc.List(t.Context(), w.client, domain.SessionQuery{Cwd: cwd})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -52,9 +52,12 @@ type slot struct {
 type registry struct {
 	mu    sync.Mutex
 	slots map[domain.SessionID]*slot
-	ended bool          // the process is going away
-	turns int           // admitted and not given up
-	quiet chan struct{} // made by the first Drain, closed when no turn is left
+	// watchers are those who observe or are about to, by session, which need not
+	// be in memory.
+	watchers map[domain.SessionID][]*watcher
+	ended    bool          // the process is going away
+	turns    int           // admitted and not given up
+	quiet    chan struct{} // made by the first Drain, closed when no turn is left
 }
 
 // active returns the number of sessions of a client that count against its
@@ -99,10 +102,21 @@ func (s *Service) reserveLocked(c ports.Client, id domain.SessionID) (*slot, err
 		return nil, domain.Errorf(domain.SessionLimit, "%d sessions of all clients are active, which is the limit (gateway.max_sessions); close one first", total).
 			With("limit", total).With("active", total)
 	}
+	s.unwatchLocked(id, func(w *watcher) bool { return w.client == c }) // it will be told everything
 	sl := &slot{id: id, client: c, state: opening, opened: make(chan struct{})}
-	sl.live = newLive(s, id, c)
-	s.reg.slots[id] = sl
+	s.install(sl)
 	return sl, nil
+}
+
+// install puts a slot with a session of its own into its place. The caller
+// holds the mutex.
+func (s *Service) install(sl *slot) {
+	sl.live = newLive(s, sl.id, sl.client)
+	for _, w := range s.reg.watchers[sl.id] {
+		w.disturbed = true
+	}
+	sl.live.att.watchers = s.reg.watching(sl.id)
+	s.reg.slots[sl.id] = sl
 }
 
 // withinLimit refuses a client one more session than it may have. The caller

@@ -8,24 +8,30 @@ import (
 	"github.com/berth-dev/berth/core/ports"
 )
 
-// watchLimit is how many updates may wait for an observer that is slow. One
-// that has more coming to it is dropped: it never holds up a turn.
-const watchLimit = 4096
+// What may wait for an observer that is slow: updates, and about how many bytes
+// of them. One that has more coming to it is dropped: it never holds up a turn.
+const (
+	watchLimit = 4096
+	watchBytes = 16 << 20
+)
 
 // watcher is one client that observes a session. What it is told passes a queue
-// of its own, which a chore of the service empties.
+// of its own, which a chore of the service empties. The registry's mutex guards
+// started and disturbed.
 type watcher struct {
-	client ports.Client
-	id     domain.SessionID
-	ready  <-chan struct{} // closed when it may be told what goes on; nil is now
-	ctx    context.Context // ends with its time
-	cancel context.CancelFunc
+	client    ports.Client
+	id        domain.SessionID
+	ready     <-chan struct{} // closed when it may be told what goes on; nil is now
+	ctx       context.Context // ends with its time
+	cancel    context.CancelFunc
+	started   bool // it is told what goes on
+	disturbed bool // the session came into memory before it was started
 
-	mu      sync.Mutex
-	queue   []domain.Update
-	slow    bool
-	filled  chan struct{} // holds something when the queue does
-	stopped bool
+	mu     sync.Mutex
+	queue  []domain.Update
+	bytes  int
+	slow   bool
+	filled chan struct{} // holds something when the queue does
 }
 
 func newWatcher(c ports.Client, id domain.SessionID, ready <-chan struct{}) *watcher {
@@ -38,14 +44,23 @@ func newWatcher(c ports.Client, id domain.SessionID, ready <-chan struct{}) *wat
 func (w *watcher) tell(u domain.Update) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.stopped || w.slow {
+	if w.slow || w.ctx.Err() != nil {
 		return
 	}
-	if len(w.queue) >= watchLimit {
+	w.bytes += weight(u)
+	if len(w.queue) >= watchLimit || w.bytes > watchBytes {
 		w.slow, w.queue = true, nil
 	} else {
 		w.queue = append(w.queue, u)
 	}
+	w.signal()
+}
+
+// begin queues what it is told first, however much that is.
+func (w *watcher) begin(ups []domain.Update) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = append(w.queue, ups...)
 	w.signal()
 }
 
@@ -56,19 +71,11 @@ func (w *watcher) signal() {
 	}
 }
 
-// stop ends its time: nothing more is told.
-func (w *watcher) stop() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.stopped = true
-	w.cancel()
-}
-
 // take takes what is queued. slow says that it was dropped for being so.
 func (w *watcher) take() (ups []domain.Update, slow bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ups, w.queue = w.queue, nil
+	ups, w.queue, w.bytes = w.queue, nil, 0
 	return ups, w.slow
 }
 
@@ -100,38 +107,65 @@ func (w *watcher) run() {
 	}
 }
 
-// watch adds an observer; false when the session is over.
-func (a *Attachment) watch(w *watcher) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.over {
-		return false
+// weight is about how many bytes an update takes.
+func weight(u domain.Update) int {
+	switch u := u.(type) {
+	case domain.AgentText:
+		return len(u.Text)
+	case domain.AgentThought:
+		return len(u.Text)
+	case domain.CompactionText:
+		return len(u.Text)
+	case domain.CompactionChanged:
+		return len(u.Summary)
+	case domain.UserMessage:
+		return blockWeight(u.Block)
+	case domain.CallOpened:
+		return len(u.RawInput) + contentWeight(u.Content)
+	case domain.CallChanged:
+		return len(u.RawOutput) + contentWeight(u.Content)
+	case domain.PlanChanged, domain.UsageChanged, domain.InfoChanged, domain.CommandsChanged, domain.Notice, domain.QueueChanged,
+		domain.TurnStarted, domain.TurnEnded:
 	}
-	a.watchers = append(append([]*watcher(nil), a.watchers...), w) // current gives the list away
-	a.wake()
-	return true
+	return 0
 }
 
-// unwatch takes the observers away that drop names and ends their time. It
-// returns how many that were.
-func (a *Attachment) unwatch(drop func(*watcher) bool) int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var kept []*watcher
+func contentWeight(list []domain.CallContent) int {
 	n := 0
-	for _, w := range a.watchers {
-		if drop(w) {
-			w.stop()
-			n++
-			continue
+	for _, c := range list {
+		switch c := c.(type) {
+		case domain.ContentBlock:
+			n += blockWeight(c.Block)
+		case domain.Diff:
+			n += len(c.OldText) + len(c.NewText)
+		case domain.FileContent:
+			n += len(c.Data)
 		}
-		kept = append(kept, w)
-	}
-	if n > 0 {
-		a.watchers = kept
-		a.wake()
 	}
 	return n
+}
+
+func blockWeight(b domain.Block) int {
+	switch b := b.(type) {
+	case domain.Text:
+		return len(b.Text)
+	case domain.Resource:
+		return len(b.Text) + len(b.Blob)
+	case domain.Image:
+		return len(b.Data)
+	case domain.Audio:
+		return len(b.Data)
+	case domain.Link, domain.Attachment:
+	}
+	return 0
+}
+
+// watch says who observes.
+func (a *Attachment) watch(watchers []*watcher) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.watchers = watchers
+	a.wake()
 }
 
 // show tells observers alone.
