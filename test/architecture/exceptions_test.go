@@ -21,6 +21,7 @@ func allowed() exceptions {
 			"adapters/llm/exchange.go":           "the watch's timer, created stopped, cancels the exchange it belongs to and ends with it",
 			"adapters/observe/observe.go":        "Close lets a log that nobody reads keep one goroutine instead of the process; it waits for a bounded time",
 			"bootstrap/gatewaykeys.go":           "follows the file of tokens; the lifecycle's stop hook ends and joins it",
+			"bootstrap/bridge.go":                "waits for the signal that ends the process, and for the second one; it ends with the process",
 			"bootstrap/models.go":                "one question per provider, each with a limit of its own; joined before the answers are looked at",
 			"bootstrap/store.go":                 "openLate opens the store behind initialize; the goroutine ends when open returns and Close joins it",
 			"core/services/sessions/chores.go":   "what the service frees or waits for behind its answers; each is bounded, Shutdown joins them",
@@ -30,9 +31,10 @@ func allowed() exceptions {
 		},
 		globals: map[string]string{},
 		stdout: map[string]string{
-			"cmd/berth/main.go":           "gives the stream to the root command, so that every command prints to a writer; acp takes it away before it serves",
-			"cmd/berth/probe.go":          "probe record stands in for the agent it starts and passes its frames on",
-			"bootstrap/stdout_windows.go": "takes the stream for the transport and points everything else at standard error",
+			"cmd/berth/main.go":            "gives the stream to the root command, so that every command prints to a writer; acp takes it away before it serves",
+			"cmd/berth-acp-bridge/main.go": "gives the stream to the command's help; the bridge takes it away before it serves",
+			"cmd/berth/probe.go":           "probe record stands in for the agent it starts and passes its frames on",
+			"bootstrap/stdout_windows.go":  "takes the stream for the transport and points everything else at standard error",
 		},
 		json: map[string]string{
 			"core/services/turns/plan.go": "update_plan needs the engine, so it lives beside it; its arguments are a model's JSON",
