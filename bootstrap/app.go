@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/fx"
@@ -44,6 +45,7 @@ type App struct {
 	now  *current
 
 	reloading sync.Mutex
+	draining  atomic.Bool
 }
 
 // parts is what serving a connection needs of the graph.
@@ -51,6 +53,7 @@ type parts struct {
 	fx.In
 	Sessions *sessions.Service
 	Turns    *turns.Engine
+	Asking   *permissions.Service
 	Agents   ports.Agents
 	Models   ports.Models
 	Roots    ports.Roots

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxevent"
 
+	"github.com/berth-dev/berth/adapters/metrics"
 	"github.com/berth-dev/berth/core/domain"
 )
 
@@ -27,6 +29,7 @@ const stopAll = leaveLimit
 // Daemon is a gateway that serves.
 type Daemon struct {
 	fx     *fx.App
+	app    *App
 	server *daemonServer
 }
 
@@ -37,7 +40,9 @@ func StartDaemon(ctx context.Context, cfg *Config, opts ...Option) (*Daemon, err
 	for _, opt := range opts {
 		opt(&o)
 	}
-	d := &Daemon{}
+	d, now := &Daemon{}, &board{}
+	o.metrics = metrics.New(metrics.Config{Version: Version().Version, Clock: o.clock, State: now.state})
+	opts = append(slices.Clone(opts), withMetrics(o.metrics), func(o *options) { o.daemon = true })
 	d.fx = fx.New(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StartTimeout(time.Minute),
@@ -46,8 +51,9 @@ func StartDaemon(ctx context.Context, cfg *Config, opts ...Option) (*Daemon, err
 		fx.Provide(
 			newClaim,
 			func(lc fx.Lifecycle, _ *dataDirClaim) (*App, error) {
-				app, err := New(cfg, append(opts, func(o *options) { o.daemon = true })...)
+				app, err := New(cfg, opts...)
 				if err == nil {
+					now.app.Store(app)
 					lc.Append(fx.StopHook(app.Stop))
 				}
 				return app, err
@@ -57,7 +63,7 @@ func StartDaemon(ctx context.Context, cfg *Config, opts ...Option) (*Daemon, err
 			newServer,
 			newDaemonServer,
 		),
-		fx.Populate(&d.server),
+		fx.Populate(&d.app, &d.server),
 	)
 	if err := d.fx.Err(); err != nil {
 		return nil, rootCause(err)
@@ -76,6 +82,24 @@ func (d *Daemon) Info() DaemonInfo { return d.server.info }
 // Failed yields the error that ended the listening, if one did.
 func (d *Daemon) Failed() <-chan error { return d.server.failed }
 
+// Reload reads the configuration again, if it is known from where, and tells in
+// the log what came of it. A broken one changes nothing.
+func (d *Daemon) Reload() error {
+	if d.app.opts.reread == nil {
+		return domain.Errorf(domain.Unsupported, "this daemon does not know where its configuration came from")
+	}
+	return d.app.reload(d.app.opts.reread)
+}
+
+// Drain takes no more connections, sessions and prompts, and returns when the
+// last turn has ended, or with the context's cause. Those who are connected
+// stay; /readyz says that the gateway is not ready, /healthz and /metrics
+// answer until Stop.
+func (d *Daemon) Drain(ctx context.Context) error {
+	d.server.gateway.leave()
+	return d.app.Drain(ctx)
+}
+
 // Stop ends the daemon: no more connections, those there are closed with 1012,
 // sessions ended, files removed.
 func (d *Daemon) Stop(ctx context.Context) error {
@@ -84,11 +108,12 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	return d.fx.Stop(ctx)
 }
 
-// RunDaemon serves the gateway until a signal comes. A second one ends the
-// process at once.
+// RunDaemon serves the gateway until a signal comes, and then lets turns finish
+// for gateway.drain_secs. A second signal ends the process at once. One that
+// asks for a reload reloads.
 func RunDaemon(cfg *Config, opts ...Option) error {
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, endSignals()...)
+	signal.Notify(signals, daemonSignals()...)
 	defer signal.Stop(signals)
 	if pipes := brokenPipes(); pipes != nil {
 		ignored := make(chan os.Signal, 1)
@@ -100,24 +125,23 @@ func RunDaemon(cfg *Config, opts ...Option) error {
 		return err
 	}
 	if err := forgetVariables(cfg.SecretVariables()); err != nil {
-		d.server.gateway.observer.Observe(context.Background(), domain.Trouble{Where: "other programs of this user can see the keys in the environment", Err: err})
+		d.server.gateway.observer.Observe(context.Background(), domain.Trouble{Where: keysVisible, Err: err})
 	}
-	var failed error
-	select {
-	case <-signals:
-	case failed = <-d.Failed():
-	}
-	go func() { // ends with the process
-		select {
-		case <-signals:
-		case <-time.After(leaveLimit):
-		}
-		os.Exit(1)
-	}()
-	if err := d.Stop(context.Background()); err != nil {
-		return errors.Join(failed, fmt.Errorf("stop: %w", err))
-	}
-	return failed
+	return conduct{
+		signals: signals, failed: d.Failed(), limit: cfg.Gateway.Drain,
+		reload: func() { _ = d.Reload() }, // told in the log
+		drain:  d.Drain,
+		stop: func(ctx context.Context) error {
+			if err := d.Stop(ctx); err != nil {
+				return fmt.Errorf("stop: %w", err)
+			}
+			return nil
+		},
+		tell: func(what string) {
+			d.server.gateway.observer.Observe(context.Background(), domain.Noted{What: what})
+		},
+		exit: os.Exit,
+	}.run()
 }
 
 // dataDirClaim is the daemon's hold on its data directory.
@@ -261,4 +285,3 @@ func address(at net.Addr) string {
 	}
 	return at.String()
 }
-

@@ -25,6 +25,7 @@ type gateway struct {
 	observer ports.Observer
 	clock    ports.Clock
 	ready    atomic.Bool // until the end begins
+	leaving  []func()    // each makes a handler take no more connections
 	// The places of other handlers; nil is none.
 	streams http.Handler // /acp without upgrade, behind no guard but its own
 	metrics http.Handler // /metrics, behind the guard
@@ -34,6 +35,9 @@ type gateway struct {
 // newGateway puts the handlers together.
 func newGateway(lc fx.Lifecycle, cfg *Config, o *options, app *App, keys *gatewayKeys) *gateway {
 	g := &gateway{cfg: cfg, app: app, observer: app.p.Observer, clock: o.clock}
+	if o.metrics != nil {
+		g.metrics = o.metrics
+	}
 	config := ws.GuardConfig{
 		Hosts: allowedHosts(cfg), Origins: cfg.Gateway.AllowedOrigins,
 		MaxConnections: cfg.Gateway.MaxConnections, MaxPerToken: cfg.Gateway.MaxConnectionsPerToken,
@@ -50,11 +54,20 @@ func newGateway(lc fx.Lifecycle, cfg *Config, o *options, app *App, keys *gatewa
 		},
 		NewID: o.ids, Serve: g.serveSocket, Park: cfg.Gateway.DetachGrace,
 	})
+	g.leaving = append(g.leaving, g.sockets.Stop)
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
-		g.ready.Store(false)
+		g.leave()
 		return g.sockets.Close(ctx, domain.ProcessEnding)
 	}))
 	return g
+}
+
+// leave takes no more connections. Those there are go on.
+func (g *gateway) leave() {
+	g.ready.Store(false)
+	for _, stop := range g.leaving {
+		stop()
+	}
 }
 
 // shortID makes ids of requests: they are for the eye, and live in one log.

@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"sync/atomic"
 
 	"go.uber.org/fx"
 
@@ -56,4 +57,20 @@ func newTimedStore(lc fx.Lifecycle, cfg *Config, o *options, obs ports.Observer,
 		return store, err
 	}
 	return o.metrics.Store(store), nil
+}
+
+// board shows how a daemon stands, once there is one.
+type board struct{ app atomic.Pointer[App] }
+
+// state is what a scrape looks up.
+func (b *board) state() metrics.State {
+	a := b.app.Load()
+	if a == nil {
+		return metrics.State{}
+	}
+	n := a.p.Sessions.Stats()
+	return metrics.State{
+		Sessions: map[string]int{"busy": n.Busy, "idle": n.Idle, "detached": n.Detached, "set_aside": n.SetAside},
+		Running:  n.Running, Queued: n.Queued, Asking: a.p.Asking.Asking(), Draining: a.draining.Load(),
+	}
 }

@@ -28,6 +28,7 @@ type options struct {
 	notes    ports.Instructions
 	tools    []ports.ToolSource
 	metrics  *metrics.Metrics // nil: nothing is counted
+	reread   func() (*Config, error)
 
 	clock  ports.Clock
 	ids    ports.IDs
@@ -84,6 +85,10 @@ func WithHelper(h Helper) Option { return func(o *options) { o.helper = h } }
 // WithLogin lets clients offer to start this program in a terminal, with these
 // arguments, to store a key.
 func WithLogin(args ...string) Option { return func(o *options) { o.login = args } }
+
+// WithReload says how a daemon reads its configuration again when it is asked
+// to.
+func WithReload(read func() (*Config, error)) Option { return func(o *options) { o.reread = read } }
 
 // WithClock replaces the clock that stamps records.
 func WithClock(v ports.Clock) Option { return func(o *options) { o.clock = v } }

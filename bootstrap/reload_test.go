@@ -1,7 +1,6 @@
 package bootstrap
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -20,37 +19,40 @@ import (
 	"github.com/berth-dev/berth/core/domain"
 )
 
-// talker is a client of an App, over pipes.
+// talker is a client of an App.
 type talker struct {
 	t       *testing.T
-	app     *App
-	in      io.WriteCloser
-	lines   *bufio.Scanner
-	served  chan error
+	frames  jsonrpc.Frames
+	served  chan error // what served it, if that is awaited
 	session string
 	n       int
 }
 
-// talk connects a client and opens a session.
+// talk connects a client over pipes and opens a session.
 func talk(t *testing.T, app *App) *talker {
 	t.Helper()
 	in, client := io.Pipe()
 	read, out := io.Pipe()
-	k := &talker{t: t, app: app, in: client, lines: bufio.NewScanner(read), served: make(chan error, 1)}
-	k.lines.Buffer(nil, 1<<20)
+	k := &talker{t: t, frames: jsonrpc.NewStdio(read, client, 0), served: make(chan error, 1)}
 	go func() { // joined by hangUp
 		err := app.Serve(context.Background(), jsonrpc.NewStdio(in, out, 0))
 		out.Close()
 		k.served <- err
 	}()
+	k.open()
+	return k
+}
+
+// open begins the conversation.
+func (k *talker) open() {
+	k.t.Helper()
 	k.ask("initialize", `{"protocolVersion":1}`)
-	opened := k.ask("session/new", `{"cwd":"`+filepath.ToSlash(t.TempDir())+`","mcpServers":[]}`)
+	opened := k.ask("session/new", `{"cwd":"`+filepath.ToSlash(k.t.TempDir())+`","mcpServers":[]}`)
 	id := regexp.MustCompile(`"sessionId":"([^"]+)"`).FindStringSubmatch(opened)
 	if id == nil {
-		t.Fatalf("no session: %s", opened)
+		k.t.Fatalf("no session: %s", opened)
 	}
 	k.session = id[1]
-	return k
 }
 
 // send sends a request and returns its id.
@@ -58,24 +60,27 @@ func (k *talker) send(method, params string) string {
 	k.t.Helper()
 	k.n++
 	id := fmt.Sprint(k.n)
-	if _, err := io.WriteString(k.in, `{"jsonrpc":"2.0","id":`+id+`,"method":"`+method+`","params":`+params+"}\n"); err != nil {
+	if err := k.frames.Write([]byte(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + "}")); err != nil {
 		k.t.Fatal(err)
 	}
 	return id
 }
 
-// until reads lines up to the one that holds a text, and returns all of them.
+// until reads messages up to the one that holds a text, and returns all of
+// them.
 func (k *talker) until(text string) string {
 	k.t.Helper()
 	var all strings.Builder
-	for k.lines.Scan() {
-		all.WriteString(k.lines.Text() + "\n")
-		if strings.Contains(k.lines.Text(), text) {
+	for {
+		m, err := k.frames.Read()
+		if err != nil {
+			k.t.Fatalf("the output ended without %s (%v):\n%s", text, err, all.String())
+		}
+		all.WriteString(string(m) + "\n")
+		if strings.Contains(string(m), text) {
 			return all.String()
 		}
 	}
-	k.t.Fatalf("the output ended without %s:\n%s", text, all.String())
-	return ""
 }
 
 func (k *talker) ask(method, params string) string {
@@ -89,16 +94,15 @@ func (k *talker) prompt(text string) string {
 
 func (k *talker) answer(id string) string { k.t.Helper(); return k.until(`"id":` + id + `,`) }
 
+// hangUp ends a client that talks over pipes.
 func (k *talker) hangUp() {
 	k.t.Helper()
-	k.in.Close()
-	for k.lines.Scan() {
+	if err := k.frames.Close(); err != nil {
+		k.t.Error(err)
 	}
-	if err := <-k.served; err != nil && !errors.Is(err, io.EOF) {
-		var cause *domain.Cause
-		if !errors.As(err, &cause) {
-			k.t.Errorf("served with %v", err)
-		}
+	var cause *domain.Cause
+	if err := <-k.served; err != nil && !errors.Is(err, io.EOF) && !errors.As(err, &cause) {
+		k.t.Errorf("served with %v", err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -35,7 +36,7 @@ type writer struct {
 }
 
 // errClosed is returned for a frame that comes after the last one.
-var errClosed = errors.New("the connection is closed")
+var errClosed = fmt.Errorf("the connection is closed: %w", domain.Disconnected)
 
 // Buffers up to keepBuffer are used again for the next batch, those up to
 // idleBuffer also after a pause: a gateway has many connections that rest.

@@ -29,7 +29,8 @@ type declared struct {
 	calls, callSeconds, permissions, permissionWait, escalations      *vec
 	opened, released, troubles                                        *vec
 	appends, appendSeconds                                            *vec
-	sessions, running, queued, asking, connections, refused, draining *vec
+	sessions, running, queued, asking, draining                       *vec
+	connections, connected, connectedSeconds, refused                 *vec
 	reloads, reloadedAt, spans, buildInfo                             *vec
 	startTime, cpu, resident, fds, goroutines, heap, memory, gcs      *vec
 }
@@ -98,7 +99,9 @@ func (m *Metrics) declareSessions() {
 
 func (m *Metrics) declareGateway() {
 	m.connections = m.gauge("berth_gateway_connections", "Open connections by transport: websocket, http", "transport")
-	m.refused = m.counter("berth_gateway_refused_total", "Requests that were turned away before they were a connection, by reason", "reason")
+	m.connected = m.counter("berth_gateway_connections_total", "Connections that were opened", "transport")
+	m.connectedSeconds = m.histogram("berth_gateway_connection_duration_seconds", "How long connections lasted that have ended", longBounds(), "transport")
+	m.refused = m.counter("berth_gateway_refused_total", "Requests that were turned away, by the status of the answer and the reason", "status", "reason")
 	m.draining = m.gauge("berth_gateway_draining", "1 while the process finishes its turns to end, else 0")
 	m.reloads = m.counter("berth_config_reloads_total", "Reloads of the configuration: applied, or refused because it was not valid", "outcome")
 	m.reloadedAt = m.gauge("berth_config_last_reload_success_timestamp_seconds", "When the configuration was last reloaded; absent before the first time")

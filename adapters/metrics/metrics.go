@@ -39,9 +39,7 @@ type State struct {
 	Running  int // turns at work
 	Queued   int // prompts that wait behind them
 	Asking   int // permission requests without an answer
-	// Connections by transport: "websocket", "http".
-	Connections map[string]int
-	Draining    bool
+	Draining bool
 }
 
 // Metrics is an observer that counts. It is safe for concurrent use, and
@@ -94,14 +92,6 @@ func (m *Metrics) Reloaded(err error) {
 	}
 	m.at(m.reloads, "applied").add(1)
 	m.at(m.reloadedAt).value = unix(m.cfg.Clock())
-}
-
-// Refused counts a request that the gateway turned away before it was a
-// connection, by the reason's short name, such as "origin" or "token".
-func (m *Metrics) Refused(reason string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.at(m.refused, reason).add(1)
 }
 
 // Spans counts spans of traces: "exported", or "dropped" because the collector

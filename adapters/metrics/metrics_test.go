@@ -106,6 +106,13 @@ func TestObserve(t *testing.T) {
 		}, map[string]float64{
 			`berth_sessions_opened_total{how="load"}`: 1, `berth_sessions_released_total{how="idle"}`: 1, `berth_troubles_total`: 2, `berth_escalations_total{urgency="high"}`: 1,
 		}},
+		{"connections", []domain.Event{
+			domain.PeerConnected{Transport: "websocket"}, domain.PeerConnected{Transport: "websocket"}, domain.PeerConnected{Transport: "http"},
+			domain.PeerGone{Transport: "websocket", Duration: time.Minute}, domain.PeerRefused{Status: 403, Why: "origin"},
+		}, map[string]float64{
+			`berth_gateway_connections{transport="websocket"}`: 1, `berth_gateway_connections{transport="http"}`: 1, `berth_gateway_connections_total{transport="websocket"}`: 2,
+			`berth_gateway_connection_duration_seconds_sum{transport="websocket"}`: 60, `berth_gateway_refused_total{status="403",reason="origin"}`: 1,
+		}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -240,13 +247,13 @@ func TestMetrics_Together(t *testing.T) {
 func TestText_State(t *testing.T) {
 	now := State{
 		Sessions: map[string]int{"busy": 2, "detached": 1}, Running: 2, Queued: 3, Asking: 1,
-		Connections: map[string]int{"websocket": 4}, Draining: true,
+		Draining: true,
 	}
 	m := New(Config{Version: "1.2", Clock: fixed, State: func() State { return now }})
 	got := scrape(t, m)
 	check(t, got, map[string]float64{
 		`berth_sessions{state="busy"}`: 2, `berth_sessions{state="detached"}`: 1, `berth_turns_running`: 2, `berth_prompts_queued`: 3, `berth_permissions_pending`: 1,
-		`berth_gateway_connections{transport="websocket"}`: 4, `berth_gateway_draining`: 1, `process_start_time_seconds`: unix(began),
+		`berth_gateway_draining`: 1, `process_start_time_seconds`: unix(began),
 		`berth_build_info{version="1.2",go_version="` + runtime.Version() + `"}`: 1,
 		`berth_config_last_reload_success_timestamp_seconds`:                     math.NaN(),
 	})
@@ -258,7 +265,7 @@ func TestText_State(t *testing.T) {
 	}
 	now = State{Sessions: map[string]int{"idle": 1}}
 	check(t, scrape(t, m), map[string]float64{
-		`berth_sessions{state="busy"}`: 0, `berth_sessions{state="detached"}`: 0, `berth_sessions{state="idle"}`: 1, `berth_gateway_connections{transport="websocket"}`: 0,
+		`berth_sessions{state="busy"}`: 0, `berth_sessions{state="detached"}`: 0, `berth_sessions{state="idle"}`: 1,
 		`berth_gateway_draining`: 0, `berth_turns_running`: 0,
 	})
 	check(t, scrape(t, New(Config{})), map[string]float64{`berth_gateway_draining`: math.NaN(), `berth_turns_running`: math.NaN(), `berth_troubles_total`: 0})
@@ -268,11 +275,10 @@ func TestMetrics_Counts(t *testing.T) {
 	m := New(Config{Clock: fixed})
 	m.Reloaded(nil)
 	m.Reloaded(errors.New("no"))
-	m.Refused("origin")
 	m.Spans("dropped", 3)
 	check(t, scrape(t, m), map[string]float64{
 		`berth_config_reloads_total{outcome="applied"}`: 1, `berth_config_reloads_total{outcome="refused"}`: 1,
-		`berth_config_last_reload_success_timestamp_seconds`: unix(began), `berth_gateway_refused_total{reason="origin"}`: 1, `berth_trace_spans_total{outcome="dropped"}`: 3,
+		`berth_config_last_reload_success_timestamp_seconds`: unix(began), `berth_trace_spans_total{outcome="dropped"}`: 3,
 	})
 }
 

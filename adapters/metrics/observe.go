@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +35,14 @@ func (m *Metrics) count(ev domain.Event) {
 		m.at(m.released, ev.How).add(1)
 	case domain.Trouble:
 		m.at(m.troubles).add(1)
+	case domain.PeerConnected:
+		m.at(m.connections, ev.Transport).add(1)
+		m.at(m.connected, ev.Transport).add(1)
+	case domain.PeerGone:
+		m.at(m.connections, ev.Transport).add(-1)
+		m.at(m.connectedSeconds, ev.Transport).took(ev.Duration)
+	case domain.PeerRefused:
+		m.at(m.refused, strconv.Itoa(ev.Status), ev.Why).add(1)
 	case domain.Escalated:
 		m.at(m.escalations, ev.Urgency).add(1)
 	}

@@ -57,13 +57,11 @@ func (m *Metrics) look(now State) {
 	if now.Draining {
 		m.at(m.draining).value = 1
 	}
-	for v, values := range map[*vec]map[string]int{m.sessions: now.Sessions, m.connections: now.Connections} {
-		for _, s := range v.series {
-			s.value = 0
-		}
-		for name, n := range values {
-			m.at(v, name).value = float64(n)
-		}
+	for _, s := range m.sessions.series {
+		s.value = 0
+	}
+	for state, n := range now.Sessions {
+		m.at(m.sessions, state).value = float64(n)
 	}
 }
 

@@ -57,8 +57,10 @@ type Options struct {
 	KeepAlive        time.Duration // between comments on a silent stream; default 15 s
 	Stall            time.Duration // until a reader that takes nothing is lost; default 60 s
 	Unattended       time.Duration // until a connection without requests is lost; default 60 s
+	Settle           time.Duration // the answer of load follows the history by so much where streams do not share a connection; default 50 ms
 	Handover         time.Duration // a new reader waits so long for the old one to leave; default 250 ms
 	Flush            time.Duration // streams may take so long to end; default 5 s
+	Farewell         time.Duration // DELETE is answered when the server has ended, or after so long; default 1 s
 }
 
 func (o *Options) setDefaults() {
@@ -81,8 +83,10 @@ func (o *Options) setDefaults() {
 	wait(&o.KeepAlive, 15*time.Second)
 	wait(&o.Stall, time.Minute)
 	wait(&o.Unattended, time.Minute)
+	wait(&o.Settle, 50*time.Millisecond)
 	wait(&o.Handover, 250*time.Millisecond)
 	wait(&o.Flush, 5*time.Second)
+	wait(&o.Farewell, time.Second)
 }
 
 // Handler serves requests that a Guard let through. It owns the connections
@@ -128,12 +132,18 @@ func (h *Handler) Stop() {
 	h.closed = true
 }
 
-// Close ends every connection with a cause and waits until ctx ends or the
-// functions that serve them have returned. Streams send what they hold and
-// end; the HTTP server waits for those.
-func (h *Handler) Close(ctx context.Context, cause error) error {
+// End takes no more connections and ends those there are, with a cause. It
+// does not wait, so an HTTP server may call it when it begins to shut down, and
+// then wait for the streams, which send what they hold and end.
+func (h *Handler) End(cause error) {
 	h.Stop()
 	h.cancel(cause)
+}
+
+// Close is End, and waits until ctx ends or the functions that serve the
+// connections have returned.
+func (h *Handler) Close(ctx context.Context, cause error) error {
+	h.End(cause)
 	joined := make(chan struct{})
 	go func() { // ends with the connections
 		h.serving.Wait()
@@ -173,7 +183,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// delete ends a connection as the end of input does on a pipe.
+// delete ends a connection as the end of input does on a pipe. A client that
+// was answered finds its sessions free.
 func (h *Handler) delete(w http.ResponseWriter, r *http.Request, pass *ws.Pass) {
 	c, bad := h.find(r, pass)
 	if bad != nil {
@@ -182,6 +193,13 @@ func (h *Handler) delete(w http.ResponseWriter, r *http.Request, pass *ws.Pass) 
 	}
 	defer c.leave()
 	c.end()
+	patience := time.NewTimer(h.opts.Farewell)
+	defer patience.Stop()
+	select {
+	case <-c.served:
+	case <-patience.C: // a turn takes its time to end
+	case <-r.Context().Done():
+	}
 	accepted(w)
 }
 

@@ -65,6 +65,17 @@ func TestEnd(t *testing.T) {
 		main.want("end")
 		one.want(update("s1", "a"), "end")
 	})
+	for name, takes := range map[string]time.Duration{"soon": 300 * time.Millisecond, "late": time.Hour} {
+		bubble(t, "DELETE waits for a server that ends "+name, func(t *testing.T) {
+			r := newBubble(t, func(o *streamhttp.Options) { o.Farewell = time.Second })
+			id, server := r.open()
+			time.AfterFunc(takes, func() { close(server.done) })
+			start := time.Now()
+			if a := r.do(http.MethodDelete, "", "Acp-Connection-Id", id); a.status != http.StatusAccepted || time.Since(start) != min(takes, time.Second) {
+				t.Errorf("got %d after %v", a.status, time.Since(start))
+			}
+		})
+	}
 	bubble(t, "DELETE without anybody who listens", func(t *testing.T) {
 		r := newBubble(t, func(o *streamhttp.Options) { o.MaxBuffered = 2 })
 		id, server := r.open()

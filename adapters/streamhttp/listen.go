@@ -44,7 +44,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, pass *ws.Pass) {
 		return
 	}
 	rc := http.NewResponseController(w)
-	reader := newReader(func(t time.Time) { _ = rc.SetWriteDeadline(t) }) // a transport without deadlines does not stall
+	reader := newReader(r.ProtoMajor < 2, func(t time.Time) { _ = rc.SetWriteDeadline(t) }) // a transport without deadlines does not stall
 	s, bad := c.seat(r, session, reader, after)
 	if bad != nil {
 		bad.write(w)
@@ -131,11 +131,18 @@ func (c *connection) listen(w http.ResponseWriter, r *http.Request, s *stream, m
 	var buf []byte
 	for {
 		var over bool
-		if buf, over = c.take(s, me, buf[:0]); over {
+		var wait time.Duration
+		if buf, over, wait = c.take(s, me, buf[:0]); over {
 			return
 		}
 		if len(buf) == 0 {
+			var again <-chan time.Time
+			if wait > 0 {
+				again = time.After(wait)
+			}
 			select {
+			case <-again:
+				continue
 			case <-me.wake:
 				continue
 			case <-me.out:

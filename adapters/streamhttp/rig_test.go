@@ -132,7 +132,8 @@ func startRig(t testing.TB, l net.Listener, transport *http.Transport, options .
 	r := &rig{t: t, patience: patience, conns: make(chan *served, 64), keys: &keys{good: map[string]string{annsToken: "ann", bobsToken: "bob"}}}
 	var ids atomic.Int64
 	opts := streamhttp.Options{
-		NewID: func() string { return fmt.Sprintf("c%d", ids.Add(1)) },
+		Farewell: time.Millisecond, // the test ends its connections later
+		NewID:    func() string { return fmt.Sprintf("c%d", ids.Add(1)) },
 		Serve: func(ctx context.Context, frames jsonrpc.Frames, p ws.Peer) {
 			s := &served{frames, p, ctx, make(chan struct{}), r.patience}
 			select {

@@ -122,10 +122,12 @@ func (c *connection) route(frame []byte) {
 // answer routes a response. The lock is held.
 func (c *connection) answer(id string, e event) {
 	r := c.routeOfAnswer(id)
-	if s := c.sessions[r.behind]; s != nil && s.reader != nil && (s.reader.writing || s.next < len(s.events)) {
-		e.held = true
-		c.put(s, e)
-		return
+	if s := c.sessions[r.behind]; s != nil && s.reader != nil {
+		if s.reader.writing || s.next < len(s.events) || s.reader.settles(e.at, c.opts.Settle) > 0 {
+			e.held = true
+			c.put(s, e)
+			return
+		}
 	}
 	s := c.main
 	if r.session != "" {

@@ -43,12 +43,14 @@ type reader struct {
 	out     chan struct{}   // closed when the reader has to go
 	gone    chan struct{}   // closed when it went
 	writing bool            // what was taken last may not be sent yet
+	sent    time.Time       // when it was
+	apart   bool            // the stream has a connection of the network for itself
 	until   func(time.Time) // bounds the write that is under way or comes next
 	left    bool
 }
 
-func newReader(until func(time.Time)) *reader {
-	return &reader{wake: make(chan struct{}, 1), out: make(chan struct{}), gone: make(chan struct{}), until: until}
+func newReader(apart bool, until func(time.Time)) *reader {
+	return &reader{wake: make(chan struct{}, 1), out: make(chan struct{}), gone: make(chan struct{}), apart: apart, until: until}
 }
 
 // expel makes a reader go. Its connection's lock is held.
@@ -77,21 +79,39 @@ func (c *connection) put(s *stream, e event) {
 	}
 }
 
-// take appends what the reader is to write to buf. over says that the reader
-// has to go, having written that.
-func (c *connection) take(s *stream, r *reader, buf []byte) (out []byte, over bool) {
+// settles returns how long an answer on the main stream still has to wait for
+// what this reader was sent. On one connection of the network what was sent
+// first is read first; of two, nothing says which the client reads first, so
+// that the second is given a start.
+func (r *reader) settles(now time.Time, settle time.Duration) time.Duration {
+	if !r.apart {
+		return 0
+	}
+	return max(0, settle-now.Sub(r.sent))
+}
+
+// take appends what the reader is to write to buf. With nothing to write, over
+// says that the reader has to go, and wait, if it is not zero, when to ask
+// again.
+func (c *connection) take(s *stream, r *reader, buf []byte) (out []byte, over bool, wait time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.reader != r || c.lost {
-		return buf, true
+		return buf, true, 0
 	}
-	for s.next < len(s.events) {
+	now := time.Now()
+	if r.writing {
+		r.sent = now
+	}
+	for s.next < len(s.events) && wait == 0 {
 		e := s.events[s.next]
 		if e.held {
 			if len(buf) > 0 {
 				break
 			}
-			c.release(s, s.next)
+			if wait = r.settles(now, c.opts.Settle); wait == 0 {
+				c.release(s, s.next)
+			}
 			continue
 		}
 		if len(buf) > 0 && len(buf)+len(e.data) > batchBytes {
@@ -104,10 +124,10 @@ func (c *connection) take(s *stream, r *reader, buf []byte) (out []byte, over bo
 		c.bytes -= len(e.data)
 	}
 	if r.writing = len(buf) > 0; r.writing {
-		s.trim(time.Now(), c.opts)
+		s.trim(now, c.opts)
 		signal(c.room)
 	}
-	return buf, !r.writing && c.closed
+	return buf, !r.writing && wait == 0 && c.closed, wait
 }
 
 func appendEvent(buf []byte, e event) []byte {
@@ -289,6 +309,9 @@ func (c *connection) cutReaders() {
 
 // finishReaders has every reader send what there is and go. The lock is held.
 func (c *connection) finishReaders() {
+	for _, s := range c.sessions {
+		c.releaseHeld(s)
+	}
 	c.readers(func(r *reader) {
 		r.until(c.closedAt.Add(c.opts.Flush))
 		signal(r.wake)

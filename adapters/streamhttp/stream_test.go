@@ -73,8 +73,21 @@ func TestStreams(t *testing.T) {
 			synctest.Wait()
 			main.quiet()
 			one.want(update("s1", repeat(100_000)))
+			start := time.Now()
 			main.want(result("1", "{}"))
 			one.want(update("s1", "live"))
+			if d := time.Since(start); d != 50*time.Millisecond {
+				t.Errorf("it followed after %v", d)
+			}
+			// Where all was read long ago there is nothing to follow.
+			time.Sleep(time.Second)
+			r.post(id, "s1", call("2", method, `{"sessionId":"s1"}`))
+			start = time.Now()
+			server.write(t, result("2", "{}"))
+			main.want(result("2", "{}"))
+			if d := time.Since(start); d != 0 {
+				t.Errorf("the second answer took %v", d)
+			}
 		})
 	}
 	bubble(t, "the answer of load does not wait for a stream that is not there", func(t *testing.T) {

@@ -233,6 +233,8 @@ func (c *Conn) isOver() error {
 func (c *Conn) lost(err error) error {
 	var closed *websocket.CloseError
 	switch {
+	case errors.As(err, &closed) && closed.Code == websocket.CloseAbnormalClosure: // no close frame came
+		return c.end(CloseProtocol, "", fmt.Errorf("the connection was lost: %w", io.ErrUnexpectedEOF))
 	case errors.As(err, &closed) && closed.Code == CloseNormal:
 		return c.end(CloseNormal, "", io.EOF)
 	case errors.As(err, &closed) && closed.Text != "":

@@ -202,7 +202,7 @@ func (h *Handler) serve(
 // unfit says why a request cannot be upgraded, or nil.
 func (h *Handler) unfit(r *http.Request) *no {
 	switch {
-	case !Upgrades(r):
+	case !Upgrades(r) || !r.ProtoAtLeast(1, 1):
 		return &no{status: http.StatusUpgradeRequired, why: "no upgrade"}
 	case r.Header.Get("Sec-Websocket-Version") != "13":
 		return &no{status: http.StatusUpgradeRequired, why: "another version of WebSockets"}

@@ -60,13 +60,16 @@ func (c *Conn) end(code int, reason string, cause error) error {
 // ends our direction first and waits a moment for the peer's own end.
 func (c *Conn) leave(code int, reason string) {
 	defer close(c.gone)
+	_ = c.link.Conn.SetReadDeadline(time.Unix(1, 0)) // wakes the reader, which sees that it is over
 	until := time.Now().Add(leaveLimit)
+	if errors.Is(c.cause, errSlow) {
+		until = until.Add(lastChance)
+	}
 	err := c.ws.WriteControl(websocket.CloseMessage, closeMessage(code, reason), until) // waits for a message under way
 	if err != nil && !errors.Is(err, websocket.ErrCloseSent) {
 		_ = c.link.Conn.Close() // ends a write that is stuck
 	}
 	c.link.closeWrite()
-	_ = c.link.Conn.SetReadDeadline(time.Unix(1, 0)) // wakes the reader, which sees that it is over
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	_ = c.link.Conn.SetReadDeadline(time.Now().Add(leaveLimit))

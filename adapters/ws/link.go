@@ -20,6 +20,10 @@ var errTiny = errors.New("too many frames for what they carry")
 // A long message on a slow line is no reason to give up.
 const writeChunk = 16 << 10
 
+// lastChance is how long a peer that was given up as slow may take to read the
+// rest of the frame, behind which it is told.
+const lastChance = 2 * time.Second
+
 // overhead is how many bytes of frames without content one message may have;
 // beyond it, eight for each byte of content.
 const overhead = 64 << 10
@@ -90,7 +94,7 @@ func (l *link) Write(p []byte) (n int, err error) {
 			return n, err
 		default:
 			l.slow()
-			last = time.Now().Add(leaveLimit / 2)
+			last = time.Now().Add(lastChance)
 		}
 	}
 	return n, nil

@@ -13,12 +13,18 @@ func newDaemon(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "daemon",
 		Short: "The gateway: many clients, over WebSocket and HTTP",
-		Long: `Serves the agents to clients that connect: /acp for the protocol, /healthz and
-/readyz for who watches over the process. Clients show a token, which
-"berth token create" makes. A session goes on when its connection is lost.
+		Long: `Serves the agents to clients that connect: /acp for the protocol, /metrics for
+Prometheus, /healthz and /readyz for who watches over the process. Clients show
+a token, which "berth token create" makes. A session goes on when its connection
+is lost.
 
-A service manager may hand over the sockets to listen on (LISTEN_FDS). SIGTERM
-ends the daemon in an orderly way; a second signal ends it at once.`,
+A service manager may hand over the sockets to listen on (LISTEN_FDS).
+
+SIGHUP   reads the configuration again: agents, providers, profiles; sessions go
+         on. A broken file changes nothing, and the log says why.
+SIGTERM  takes no more connections and prompts, lets turns finish for
+         gateway.drain_secs (30), cancels the rest and ends with code 0. A second
+         signal ends the process at once.`,
 		Example: `  berth daemon
   berth daemon --listen 127.0.0.1:9000 --log-level debug
   berth daemon --listen unix:$XDG_RUNTIME_DIR/berth.sock`,
@@ -30,11 +36,15 @@ ends the daemon in an orderly way; a second signal ends it at once.`,
 					flags[set[0]] = set[1]
 				}
 			}
-			cfg, err := bootstrap.LoadConfig(c.options(flags))
+			load := c.options(flags)
+			cfg, err := bootstrap.LoadConfig(load)
 			if err != nil {
 				return failed(err)
 			}
-			opts := []bootstrap.Option{bootstrap.WithHelper(c.helper)}
+			opts := []bootstrap.Option{
+				bootstrap.WithHelper(c.helper),
+				bootstrap.WithReload(func() (*bootstrap.Config, error) { return bootstrap.LoadConfig(load) }),
+			}
 			if model != "" {
 				ref, err := domain.ParseModelRef(model)
 				if err != nil {

@@ -148,6 +148,6 @@ the session's directories, asks for permission, and keeps every session.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().StringVar(&c.configDir, "config-dir", "", "directory that holds config.toml (default $BERTH_CONFIG_DIR or ~/.config/berth)")
 	root.PersistentFlags().StringVar(&c.dataDir, "data-dir", "", "directory for sessions (default $BERTH_DATA_DIR or ~/.local/share/berth)")
-	root.AddCommand(newACP(c), newDaemon(c), newToken(c), newClient(c), newDemo(c), newProbe(c), newConfig(c), newLogin(c), newLogout(c), newModels(c), newDoctor(c), newVersion())
+	root.AddCommand(newACP(c), newDaemon(c), newBridge(c), newToken(c), newClient(c), newDemo(c), newProbe(c), newConfig(c), newLogin(c), newLogout(c), newModels(c), newDoctor(c), newVersion())
 	return root
 }

@@ -17,4 +17,7 @@ type ClientInfo struct {
 	LoginInShell bool // can run a terminal sign-in
 	LoginCommand bool // can run a sign-in that is given as a whole command
 	Subagents    bool
+
+	// Rights are what it may do here, which it did not say itself.
+	Rights *Rights
 }

@@ -37,8 +37,9 @@ type Conversation struct {
 	begun   []begun   // calls with a CallBegan and no CallFinished, in order, of any turn
 	waiting []waiting // calls of the newest reply without an output in messages, in order
 
-	shown         // what the model is shown of the turns
-	before *shown // that before the open turn, when a compaction reached into it
+	shown               // what the model is shown of the turns
+	ended  TurnFinished // of the newest turn that has one
+	before *shown       // that before the open turn, when a compaction reached into it
 }
 
 // shown is what a model is shown of a conversation.
@@ -216,6 +217,7 @@ func (c *Conversation) finish(r TurnFinished) {
 		return // it ended before
 	}
 	c.answerRest()
+	c.ended = r
 	switch {
 	case c.command:
 	case r.Stop == StopRefusal:
@@ -271,6 +273,9 @@ func (c *Conversation) Open() (TurnID, []CallID) {
 	}
 	return c.open, calls
 }
+
+// Ended returns how the newest turn that has ended did; false when none has.
+func (c *Conversation) Ended() (TurnFinished, bool) { return c.ended, c.ended.Turn != "" }
 
 // Rules returns the remembered permission rules.
 func (c *Conversation) Rules() []Rule { return slices.Clone(c.rules) }

@@ -134,6 +134,9 @@ type NewSession struct {
 	RequireExisting bool   // refuse to create
 	Client          string // name and version, for the record
 	Parent          SessionID
+	Takeover        bool // take an existing session from another connection
+	// Answered is that of OpenSession.
+	Answered <-chan struct{}
 }
 
 // OpenSession is what a client asks for when it opens a stored session by id.
@@ -142,6 +145,9 @@ type OpenSession struct {
 	Dirs     Directories // Cwd "" keeps the stored one; Additional is the complete list
 	Replay   bool        // load: send the whole history before answering
 	Takeover bool        // take the session from another connection
+	// Answered is closed when the client was answered: what goes on in the
+	// session is told after that. Nil is at once.
+	Answered <-chan struct{}
 }
 
 // OpenedSession is what a client gets.
@@ -154,6 +160,16 @@ type OpenedSession struct {
 	Notes   []string // what the person should know, one sentence each
 	// Commands are the slash commands that a prompt may be.
 	Commands []Command
+	// Running is the turn that runs while the session is opened; "" when none
+	// does. Queued are those that wait behind it, in order.
+	Running TurnID
+	Queued  []QueuedTurn
+}
+
+// QueuedTurn is a prompt that waits for its turn.
+type QueuedTurn struct {
+	Turn   TurnID
+	Blocks []Block
 }
 
 // TurnOutcome is how a turn that did not fail ended.

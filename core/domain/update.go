@@ -5,13 +5,13 @@ import "time"
 // Update is one thing a client is told about a session, in order. Members:
 // UserMessage, AgentText, AgentThought, CallOpened, CallChanged, PlanChanged,
 // UsageChanged, InfoChanged, CommandsChanged, CompactionChanged,
-// CompactionText, Notice, TurnStarted, TurnEnded.
+// CompactionText, Notice, QueueChanged, TurnStarted, TurnEnded.
 //
 //sumtype:decl
 type Update interface{ isUpdate() }
 
-// UserMessage is one block of what the user sent. It is only ever replayed:
-// a live client shows its own prompt.
+// UserMessage is one block of what the user sent. It is replayed, and told to
+// observers: the client that sent it shows its own prompt.
 type UserMessage struct {
 	ID    MessageID
 	Block Block
@@ -122,6 +122,12 @@ type Notice struct {
 	Detail   string
 }
 
+// QueueChanged tells an observer which turns are admitted. It is never replayed.
+type QueueChanged struct {
+	Running TurnID // "" when none is
+	Queued  []QueuedTurn
+}
+
 // TurnStarted and TurnEnded frame a turn for protocols that report it by
 // updates. ACP v1 does not show them.
 type TurnStarted struct{ Turn TurnID }
@@ -144,5 +150,6 @@ func (CommandsChanged) isUpdate()   {}
 func (CompactionChanged) isUpdate() {}
 func (CompactionText) isUpdate()    {}
 func (Notice) isUpdate()            {}
+func (QueueChanged) isUpdate()      {}
 func (TurnStarted) isUpdate()       {}
 func (TurnEnded) isUpdate()         {}

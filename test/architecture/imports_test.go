@@ -36,6 +36,7 @@ func rings() []ring {
 		{dir: "adapters/exec", may: append([]string{"adapters/exec/"}, core...)},
 		{dir: "adapters/keyring"},
 		{dir: "adapters/ws", may: append([]string{"adapters/jsonrpc", "adapters/jsonrpc/tether"}, core...)},
+		{dir: "adapters/bridge", may: append([]string{"adapters/jsonrpc", "adapters/jsonrpc/tether"}, core...)},
 		{dir: "adapters/streamhttp", may: append([]string{"adapters/jsonrpc", "adapters/ws"}, core...)},
 		{dir: "adapters/acpclient", may: append([]string{"adapters/jsonrpc"}, core...)},
 		{dir: "adapters", may: core},

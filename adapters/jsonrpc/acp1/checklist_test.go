@@ -80,7 +80,7 @@ func TestACP_4_13_027_every_combination_of_capabilities(t *testing.T) {
 
 func TestACP_4_13_028_markers_are_objects(t *testing.T) {
 	for value, yes := range map[string]bool{`{}`: true, `{"x":1}`: true, `null`: false, `true`: false, `[]`: false, `1`: false} {
-		got := clientInfo(objectOf([]byte(`{"clientCapabilities":{"session":{"notices":`+value+`,"compaction":`+value+`},"subagents":`+value+`}}`)), false)
+		got := clientInfo(objectOf([]byte(`{"clientCapabilities":{"session":{"notices":`+value+`,"compaction":`+value+`},"subagents":`+value+`}}`)), false, nil)
 		if got.Notices != yes || got.Compaction != yes || got.Subagents != yes {
 			t.Errorf("%s is taken for %v", value, got.Notices)
 		}

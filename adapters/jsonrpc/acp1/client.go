@@ -27,6 +27,9 @@ const pieceBytes = 512 << 10
 // when the client is gone.
 func (c *client) Send(ctx context.Context, id domain.SessionID, u domain.Update) error {
 	a := c.on.state()
+	if q, ok := u.(domain.QueueChanged); ok {
+		return c.on.conn.Notify(ctx, methodQueue, queueParams{SessionID: id, Running: q.Running, Queued: queuedTurns(q.Queued)})
+	}
 	u, ok := visible(u, a.info)
 	if !ok {
 		return nil

@@ -22,7 +22,7 @@ func (c *connection) initialize(_ context.Context, params json.RawMessage) (json
 	}
 	return func(context.Context) (jsonrpc.Reply, error) {
 		a := &agreement{
-			dialect: dialect, info: clientInfo(p, dialect == jsonrpc.Zeroclaw), durable: c.p.Sessions.Durable(), logout: dialect == jsonrpc.ACP && c.canLogOut(),
+			dialect: dialect, info: clientInfo(p, dialect == jsonrpc.Zeroclaw, c.p.Rights), durable: c.p.Sessions.Durable(), logout: dialect == jsonrpc.ACP && c.canLogOut(),
 		}
 		if agent, ok := c.defaultAgent(); ok {
 			model := c.p.Models.Describe(agent.Model)
@@ -57,7 +57,7 @@ func (c *connection) negotiate(p object) (jsonrpc.Dialect, error) {
 
 // clientInfo reads what the client is and can do. What is malformed is
 // unsupported.
-func clientInfo(p object, zeroclaw bool) domain.ClientInfo {
+func clientInfo(p object, zeroclaw bool, rights *Rights) domain.ClientInfo {
 	who, can := p.in("clientInfo"), p.in("clientCapabilities")
 	files, session, elicit := can.in("fs"), can.in("session"), can.in("elicitation")
 	info := domain.ClientInfo{
@@ -75,6 +75,7 @@ func clientInfo(p object, zeroclaw bool) domain.ClientInfo {
 		LoginInShell: can.in("auth").flag("terminal"),
 		LoginCommand: can.in("_meta").flag("terminal-auth"),
 		Subagents:    can.has("subagents"),
+		Rights:       rights,
 	}
 	if zeroclaw && can.has("elicitation") {
 		// There the presence of the key decides, and none at all means forms.
@@ -111,7 +112,7 @@ func (c *connection) offer(a *agreement) initializeResult {
 					QueuesPrompts: c.queues(),
 				},
 				Sandbox: c.p.Sandbox,
-				Methods: []string{"session/stop", methodUpdate, "session/event"},
+				Methods: []string{"session/stop", methodUpdate, "session/event", methodAwait, methodObserve, methodUnobserve},
 			},
 			Zeroclaw: zeroclawInfo{MaxSessions: c.p.Limits.MaxSessions, SessionTimeoutSecs: timeout},
 		},
@@ -133,7 +134,7 @@ func (c *connection) offer(a *agreement) initializeResult {
 func (c *connection) agents() []agentInfo {
 	list := []agentInfo{}
 	for _, a := range c.p.Agents.All() {
-		if a.Enabled {
+		if a.Enabled && c.p.Rights.Agent(a.Alias) {
 			list = append(list, agentInfo{
 				Alias: a.Alias, Title: a.Title, Description: a.Description, Model: a.Model.String(),
 			})

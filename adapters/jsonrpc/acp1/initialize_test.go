@@ -68,7 +68,7 @@ func TestInitialize_Answer(t *testing.T) {
 		want(t, "_meta.berth", got.in("_meta")["berth"], `{"dialect":"acp",`+
 			`"agents":[{"alias":"default","title":"Default","model":"p/m"}],"defaultAgent":"default",`+
 			`"limits":{"maxSessions":10,"sessionTimeoutSecs":3600,"maxBlobBytes":10485760,"maxPromptBlobBytes":33554432,"queuesPrompts":true},`+
-			`"sandbox":"landlock","methods":["session/stop","session/update","session/event"]}`)
+			`"sandbox":"landlock","methods":["session/stop","session/update","session/event","_berth/session/await","_berth/session/observe","_berth/session/unobserve"]}`)
 		want(t, "_meta.zeroclaw", got.in("_meta")["zeroclaw"], `{"maxSessions":10,"sessionTimeoutSecs":3600,"defaultModel":"m"}`)
 	})
 }
@@ -161,7 +161,7 @@ func TestInitialize_ClientInfo(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := clientInfo(objectOf([]byte(c.params)), c.zeroclaw); got != c.want {
+			if got := clientInfo(objectOf([]byte(c.params)), c.zeroclaw, nil); got != c.want {
 				t.Errorf("got %+v\nwant %+v", got, c.want)
 			}
 		})

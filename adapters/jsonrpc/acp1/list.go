@@ -42,7 +42,7 @@ func (c *connection) list(_ context.Context, params json.RawMessage) (jsonrpc.Ta
 		if q.Cwd != "" {
 			q.Cwd = c.p.Roots.Canonical(q.Cwd) // may look at the disk
 		}
-		page, err := c.p.Sessions.List(ctx, q)
+		page, err := c.p.Sessions.List(ctx, c.client, q)
 		if err != nil {
 			return jsonrpc.Reply{}, c.explain(err, "")
 		}

@@ -13,7 +13,7 @@ import (
 // has to know about them. Missing and null are none. A transport we did not
 // advertise is refused. Servers on stdio are what every agent should connect
 // to; this one cannot yet, so it says so rather than dropping them silently.
-func mcpServers(raw json.RawMessage) (notes []string, err error) {
+func mcpServers(raw json.RawMessage, rights *Rights) (notes []string, err error) {
 	if absent(raw) {
 		return nil, nil
 	}
@@ -32,6 +32,10 @@ func mcpServers(raw json.RawMessage) (notes []string, err error) {
 	}
 	if len(names) == 0 {
 		return nil, nil
+	}
+	if rights != nil && !rights.MCPCommands {
+		return nil, domain.Errorf(domain.Denied,
+			"mcpServers names programs to start (%s), which this client may not: its token was made without --allow-mcp-commands", brief(strings.Join(names, ", ")))
 	}
 	return []string{fmt.Sprintf("MCP servers cannot be used yet, so the tools of %s are off in this session.",
 		brief(strings.Join(names, ", ")))}, nil

@@ -16,7 +16,8 @@
 // Where to find things: initialize.go negotiation; auth.go sign-in; new.go,
 // open.go, list.go, end.go, event.go the sessions; prompt.go prompt and
 // cancel; params.go and content.go reading; updates.go and encode.go writing;
-// client.go, permission.go, workspace.go the client; unimplemented.go what we
+// attach.go what clients share; rights.go what they may; client.go,
+// permission.go, workspace.go the client; unimplemented.go what we
 // refuse and why; check.go the strict reader that tests hold against every
 // frame we send.
 package acp1
@@ -40,11 +41,18 @@ const (
 	methodPermission = "session/request_permission"
 	methodReadFile   = "fs/read_text_file"
 	methodWriteFile  = "fs/write_text_file"
+	methodAwait      = "_berth/session/await"
+	methodObserve    = "_berth/session/observe"
+	methodUnobserve  = "_berth/session/unobserve"
+	methodQueue      = "_berth/session/queue"
 )
 
 // Method finds an inbound method. Those whose capability was not advertised
 // are not there.
 func (c *connection) Method(name string) (jsonrpc.Method, bool) {
+	if c.onlyObserves() && !observes(name) {
+		return jsonrpc.Method{Admit: beyondRights(name)}, true
+	}
 	switch name {
 	case "initialize":
 		return jsonrpc.Method{Admit: c.initialize, Flags: jsonrpc.Opens}, true
@@ -67,6 +75,12 @@ func (c *connection) Method(name string) (jsonrpc.Method, bool) {
 		return jsonrpc.Method{Admit: c.named(c.closeSession)}, true
 	case "session/stop":
 		return jsonrpc.Method{Admit: c.named(c.stopSession)}, true
+	case methodAwait:
+		return jsonrpc.Method{Admit: c.named(c.await)}, true
+	case methodObserve:
+		return jsonrpc.Method{Admit: c.named(c.observe)}, true
+	case methodUnobserve:
+		return jsonrpc.Method{Admit: c.named(c.unobserve)}, true
 	case methodUpdate, "session/event":
 		return jsonrpc.Method{Admit: c.named(c.event), Notify: c.named(c.event)}, true
 	case methodLoad, methodResume, methodList, methodDelete:

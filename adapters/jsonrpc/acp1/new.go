@@ -16,11 +16,12 @@ func (c *connection) newSession(_ context.Context, params json.RawMessage) (json
 	if err != nil {
 		return nil, err
 	}
-	servers, err := mcpServers(p["mcpServers"])
+	servers, err := mcpServers(p["mcpServers"], c.p.Rights)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) (jsonrpc.Reply, error) {
+		req.Answered = jsonrpc.Answered(ctx)
 		opened, err := c.p.Sessions.New(ctx, c.client, req)
 		if err != nil {
 			return jsonrpc.Reply{}, c.explain(err, "")
@@ -55,7 +56,7 @@ func (c *connection) newSessionRequest(p object) (domain.NewSession, error) {
 	if req.Agent == "" {
 		req.Agent = m.agent
 	}
-	req.Key, req.Label, req.Reset, req.RequireExisting = m.key, m.label, m.reset, m.requireExisting
+	req.Key, req.Label, req.Reset, req.RequireExisting, req.Takeover = m.key, m.label, m.reset, m.requireExisting, m.takeover
 	return req, nil
 }
 

@@ -47,7 +47,7 @@ func (c *connection) resume(ctx context.Context, id domain.SessionID, p object) 
 func (c *connection) open(ctx context.Context, id domain.SessionID, p object, replay bool) (
 	func(context.Context) (domain.OpenedSession, error), error,
 ) {
-	req := domain.OpenSession{ID: id, Replay: replay}
+	req := domain.OpenSession{ID: id, Replay: replay, Answered: jsonrpc.Answered(ctx)}
 	var err error
 	if req.Dirs, err = c.directories(p); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (c *connection) open(ctx context.Context, id domain.SessionID, p object, re
 		return nil, err
 	}
 	req.Takeover = m.takeover
-	servers, err := mcpServers(p["mcpServers"])
+	servers, err := mcpServers(p["mcpServers"], c.p.Rights)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -66,7 +67,9 @@ type Params struct {
 	// Agent is the alias that the connection itself names, such as ?agent= of
 	// a WebSocket URL. It is used for new sessions that name none.
 	Agent string
-	Login Login
+	// Rights are what the client may do; nil is everything.
+	Rights *Rights
+	Login  Login
 	// Sandbox says in a word how commands are confined, for the client to
 	// show. Empty when no command can be run.
 	Sandbox string
@@ -78,8 +81,10 @@ type Params struct {
 
 // Serve serves one connection until its input ends, ctx ends or the transport
 // fails, and returns when all its requests have been answered. It detaches
-// the client from its sessions as soon as the input has ended, before it
-// waits for what is still running. It returns what jsonrpc.Conn.Serve does.
+// the client from its sessions as soon as the input has ended in an orderly
+// way, before it waits for what is still running. A connection that broke is
+// lost: its sessions wait for the client to come back, as far as the sessions
+// service is configured to. It returns what jsonrpc.Conn.Serve does.
 func Serve(ctx context.Context, frames jsonrpc.Frames, p Params) error {
 	if p.Limits.MaxSessions == 0 {
 		p.Limits.MaxSessions = 10
@@ -102,12 +107,12 @@ func Serve(ctx context.Context, frames jsonrpc.Frames, p Params) error {
 	c := &connection{p: p, conn: jsonrpc.NewConn(frames, opts)}
 	// Until initialize every method is there, so that the peer can say that
 	// initialize comes first.
-	c.agreed.Store(&agreement{dialect: opts.Dialect, durable: true, logout: true})
+	c.agreed.Store(&agreement{dialect: opts.Dialect, info: domain.ClientInfo{Rights: p.Rights}, durable: true, logout: true})
 	c.client = &client{on: c}
 	err := c.conn.Serve(ctx, c)
 	// A request that was admitted before the input ended may have opened a
 	// session after InputEnded let go of the others.
-	c.p.Sessions.Detach(c.client, domain.Disconnected)
+	c.letGo(c.why)
 	return err
 }
 
@@ -121,6 +126,7 @@ type connection struct {
 	// method is served.
 	agreed atomic.Pointer[agreement]
 	turns  openTurns
+	why    error // given to InputEnded
 }
 
 // agreement is what initialize fixed.
@@ -137,13 +143,25 @@ func (a *agreement) zeroclaw() bool { return a.dialect == jsonrpc.Zeroclaw }
 
 func (c *connection) state() *agreement { return c.agreed.Load() }
 
-// InputEnded detaches the client from its sessions.
+// InputEnded lets go of the client's sessions.
 func (c *connection) InputEnded(why error) {
+	c.why = why
+	c.letGo(why)
+}
+
+// letGo says what becomes of the client's sessions: they end with an input that
+// ended in an orderly way, and with the process; otherwise the connection was
+// lost.
+func (c *connection) letGo(why error) {
 	var cause *domain.Cause
-	if !errors.As(why, &cause) {
-		why = fmt.Errorf("%w: %w", domain.Disconnected, why)
+	switch {
+	case errors.Is(why, io.EOF):
+		c.p.Sessions.Detach(c.client, fmt.Errorf("%w: %w", domain.Disconnected, why))
+	case errors.As(why, &cause) && cause != domain.Disconnected:
+		c.p.Sessions.Detach(c.client, why)
+	default:
+		c.p.Sessions.Lose(c.client)
 	}
-	c.p.Sessions.Detach(c.client, why)
 }
 
 // explain completes an error for the person at the other end. A missing

@@ -25,12 +25,25 @@ type SessionService interface {
 	Delete(ports.Client, domain.SessionID) (func(context.Context) error, error)
 	// Event records something the client tells of the session.
 	Event(ports.Client, domain.SessionID, domain.ClientEvent) (func(context.Context) error, error)
-	// List returns one page of stored sessions.
-	List(context.Context, domain.SessionQuery) (domain.SessionPage, error)
+	// List returns one page of the stored sessions that the client may use.
+	List(context.Context, ports.Client, domain.SessionQuery) (domain.SessionPage, error)
+	// Await finds a turn of a session that the client has, the newest one when
+	// none is named; the function waits for its end.
+	Await(ports.Client, domain.SessionID, domain.TurnID) (func(context.Context) (domain.TurnOutcome, error), error)
+	// Observe shows the client a session that another has; the function sends
+	// its history first, if replay asks for it, and what goes on is told when
+	// answered is closed.
+	Observe(c ports.Client, id domain.SessionID, replay bool, answered <-chan struct{}) (func(context.Context) (domain.OpenedSession, error), error)
+	// Unobserve ends that, and reports whether it was so. It does not block.
+	Unobserve(ports.Client, domain.SessionID) bool
 	// Detach says that the client sends nothing any more: its turns are
 	// cancelled with the cause and its sessions released when they have ended.
 	// It does not block.
 	Detach(client ports.Client, cause error)
+	// Lose says that the connection of the client broke: what it had waits for
+	// somebody to take it over, as far as that is configured, and else ends as
+	// with Detach. It does not block.
+	Lose(client ports.Client)
 	// Durable reports whether sessions outlive the process. It may open the
 	// store.
 	Durable() bool

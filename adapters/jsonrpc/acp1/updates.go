@@ -44,7 +44,7 @@ func (s *sessionUpdate) AppendJSON(dst []byte) []byte {
 // notices are unknown.
 func visible(u domain.Update, info domain.ClientInfo) (domain.Update, bool) {
 	switch u := u.(type) {
-	case domain.TurnStarted, domain.TurnEnded:
+	case domain.TurnStarted, domain.TurnEnded, domain.QueueChanged:
 		return u, false // version 1 frames a turn by its request
 	case domain.UsageChanged:
 		return u, u.Size > 0
@@ -111,7 +111,7 @@ func (e *encoder) update(u domain.Update) {
 		e.summary(u)
 	case domain.Notice:
 		e.notice(u)
-	case domain.TurnStarted, domain.TurnEnded:
+	case domain.TurnStarted, domain.TurnEnded, domain.QueueChanged:
 		e.raw(`null`)
 	}
 }

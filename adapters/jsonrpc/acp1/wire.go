@@ -137,6 +137,22 @@ type openedBerth struct {
 	Created      bool             `json:"created"`
 	Sandbox      *sandboxInfo     `json:"sandbox,omitempty"`
 	Notes        []string         `json:"notes,omitempty"`
+	Running      domain.TurnID    `json:"running,omitempty"` // the turn that goes on
+	Queued       []queuedTurn     `json:"queued,omitempty"`  // the prompts that wait behind it
+}
+
+// queuedTurn is a prompt that waits for its turn.
+type queuedTurn struct {
+	TurnID domain.TurnID `json:"turnId"`
+	Text   string        `json:"text"`
+}
+
+func queuedTurns(list []domain.QueuedTurn) []queuedTurn {
+	out := make([]queuedTurn, 0, len(list))
+	for _, q := range list {
+		out = append(out, queuedTurn{q.Turn, cut(domain.PromptText(q.Blocks), startLimit/64)})
+	}
+	return out
 }
 
 // sandboxInfo is how the session's commands are confined, as trying it showed.
@@ -159,6 +175,7 @@ func openedMeta(o domain.OpenedSession) inBerth[openedBerth] {
 		SessionID: o.Session.ID, Key: o.Session.Key, Label: o.Session.Label, Agent: o.Session.Agent,
 		WorkspaceDir: o.Session.Cwd, Title: o.Session.Title, Model: o.Model.Ref.String(),
 		ModelTitle: o.Model.Title, Offline: o.Model.Offline, Created: o.Created, Sandbox: sandboxOf(o.Posture), Notes: o.Notes,
+		Running: o.Running, Queued: queuedTurns(o.Queued),
 	}}
 }
 

@@ -40,6 +40,7 @@ type world struct {
 	prompts  []domain.Prompt
 	queries  []domain.SessionQuery
 	detached error
+	watching []ports.Client
 	client   ports.Client // that asked for the newest session
 	counter  int
 }
@@ -78,6 +79,7 @@ func (w *world) New(_ context.Context, c ports.Client, n domain.NewSession) (dom
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.client = c
+	n.Answered = nil
 	w.created = append(w.created, n)
 	if n.RequireExisting {
 		return domain.OpenedSession{}, domain.Errorf(domain.InvalidArgument, "no session has the key %q", n.Key)
@@ -118,6 +120,7 @@ func (w *world) describe(s domain.Session, created bool) domain.OpenedSession {
 func (w *world) Open(c ports.Client, o domain.OpenSession) (func(context.Context) (domain.OpenedSession, error), error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	o.Answered = nil
 	w.opened = append(w.opened, o)
 	i := slices.IndexFunc(w.rows, func(s domain.Session) bool { return s.ID == o.ID })
 	if i < 0 {
@@ -213,7 +216,7 @@ func (w *world) Event(_ ports.Client, id domain.SessionID, e domain.ClientEvent)
 	}, nil
 }
 
-func (w *world) List(_ context.Context, q domain.SessionQuery) (domain.SessionPage, error) {
+func (w *world) List(_ context.Context, _ ports.Client, q domain.SessionQuery) (domain.SessionPage, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.queries = append(w.queries, q)
@@ -237,6 +240,50 @@ func (w *world) List(_ context.Context, q domain.SessionQuery) (domain.SessionPa
 	}
 	return page, nil
 }
+
+func (w *world) Await(_ ports.Client, id domain.SessionID, turn domain.TurnID) (func(context.Context) (domain.TurnOutcome, error), error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.sessions[id]
+	if s == nil {
+		return nil, domain.NoSession(id)
+	}
+	return func(context.Context) (domain.TurnOutcome, error) {
+		return domain.TurnOutcome{Turn: turn, Stop: domain.StopEndTurn, Text: "awaited"}, nil
+	}, nil
+}
+
+func (w *world) Observe(c ports.Client, id domain.SessionID, replay bool, _ <-chan struct{}) (func(context.Context) (domain.OpenedSession, error), error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.IndexFunc(w.rows, func(s domain.Session) bool { return s.ID == id })
+	if i < 0 {
+		return nil, domain.NoSession(id)
+	}
+	w.watching = append(w.watching, c)
+	opened := w.describe(w.rows[i], false)
+	opened.Running, opened.Queued = "t1", []domain.QueuedTurn{{Turn: "t2", Blocks: []domain.Block{domain.Text{Text: "next"}}}}
+	return func(ctx context.Context) (domain.OpenedSession, error) {
+		if replay {
+			for _, u := range w.history {
+				if err := c.Send(ctx, id, u); err != nil {
+					return domain.OpenedSession{}, err
+				}
+			}
+		}
+		return opened, nil
+	}, nil
+}
+
+func (w *world) Unobserve(c ports.Client, _ domain.SessionID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := len(w.watching)
+	w.watching = slices.DeleteFunc(w.watching, func(o ports.Client) bool { return o == c })
+	return len(w.watching) < n
+}
+
+func (w *world) Lose(c ports.Client) { w.Detach(c, domain.Disconnected) }
 
 func (w *world) Detach(_ ports.Client, cause error) {
 	w.mu.Lock()

@@ -96,7 +96,7 @@ func TestLoad_BadFiles(t *testing.T) {
 		}},
 		{"key in an address", "[providers.openai]\nbase_url = \"https://h/v1?api_key=sk-canary\"\n[bridge]\nurl = \"wss://user:canary@h/acp\"\n", []string{
 			"F:2:12: providers.openai.base_url: holds the parameter \"api_key\"; keys have a setting of their own; allowed: a URL that begins with http:// or https://",
-			"F:4:7: bridge.url: holds a user name or password; keys have a setting of their own; allowed: a URL that begins with ws:// or wss:// or http:// or https://",
+			"F:4:7: bridge.url: holds a user name or password; keys have a setting of their own; allowed: a URL that begins with ws:// or wss:// or http:// or https://, or unix:/path",
 		}},
 		{"secrets are not repeated", "[providers.openai]\napi_key = [\"sk-canary\"]\nheaders = {\"X y\" = \"canary\"}\n[mcp_servers.m]\nurl = \"sk-canary\"\n[mcp_servers.n]\ncommand = \"n\"\nenv = { A = \"env:sk-canary\", B = \"a\\nb\" }\n", []string{
 			"F:2:11: providers.openai.api_key: is an array; allowed: text in quotes: env:NAME, file:PATH, keyring:NAME, or the secret itself",

@@ -74,7 +74,7 @@ func gatewayKeys() []key {
 			at:  func(t *target) any { return &t.cfg.Gateway.Drain },
 		},
 		{
-			path: "bridge.url", kind: urls{schemes: []string{"ws", "wss", "http", "https"}}, flag: "--url",
+			path: "bridge.url", kind: urls{schemes: []string{"ws", "wss", "http", "https"}, unix: true}, flag: "--url",
 			doc: "Gateway that `berth bridge` connects to.",
 			at:  func(t *target) any { return &t.cfg.Bridge.URL },
 		},

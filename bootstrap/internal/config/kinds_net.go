@@ -15,11 +15,17 @@ import (
 )
 
 // urls is an absolute URL that holds no secret. It loses a trailing slash.
-type urls struct{ schemes []string }
+type urls struct {
+	schemes []string
+	unix    bool // or unix:/path, a socket
+}
 
 func (k urls) parse(n *tomltree.Node, _ place) (any, error) {
 	if n.Kind != tomltree.String {
 		return nil, wrongKind(n)
+	}
+	if k.unix && strings.HasPrefix(n.Text, "unix:/") {
+		return n.Text, nil
 	}
 	u, err := k.check(n.Text)
 	switch {
@@ -56,10 +62,18 @@ func isSecretParameter(name string) bool {
 }
 
 func (k urls) allowed() string {
-	return "a URL that begins with " + strings.Join(k.schemes, ":// or ") + "://"
+	words := "a URL that begins with " + strings.Join(k.schemes, ":// or ") + "://"
+	if k.unix {
+		words += ", or unix:/path"
+	}
+	return words
 }
 func (k urls) schema() map[string]any {
-	return map[string]any{"type": "string", "pattern": "^(" + strings.Join(k.schemes, "|") + ")://"}
+	pattern := "^(" + strings.Join(k.schemes, "|") + ")://"
+	if k.unix {
+		pattern += "|^unix:/"
+	}
+	return map[string]any{"type": "string", "pattern": pattern}
 }
 
 // secrets is a value that is never shown, or a reference to one. Inside a

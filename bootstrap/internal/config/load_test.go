@@ -80,7 +80,7 @@ func TestLoad_NoFile(t *testing.T) {
 	}
 	wantGateway := Gateway{
 		Listen: "127.0.0.1:8080", Auth: "token", AllowedOrigins: []string{}, AllowedHosts: []string{},
-		MaxMessageBytes: 32 << 20, MaxConnections: 1024, MaxSessions: 4096,
+		MaxMessageBytes: 32 << 20, MaxConnections: 1024, MaxConnectionsPerToken: 20, MaxSessions: 4096,
 		PingInterval: 30 * time.Second, DetachGrace: 15 * time.Minute, Drain: 30 * time.Second,
 	}
 	if diff := cmp.Diff(wantGateway, c.Gateway); diff != "" {
@@ -145,6 +145,7 @@ tls_key = "/tls/key.pem"
 insecure = true
 max_message_bytes = 4096
 max_connections = 3
+max_connections_per_token = 2
 max_sessions = 4
 ping_interval_secs = 5
 detach_grace_secs = 0
@@ -242,7 +243,7 @@ func TestLoad_Everything(t *testing.T) {
 		Log: Log{Level: "debug", Format: "json", File: in(".config/berth/logs/berth.log")}, Store: Store{Driver: "postgres", DSN: ref("env:DSN"), Required: true},
 		Gateway: Gateway{
 			Listen: "0.0.0.0:9000", Auth: "token", AllowedOrigins: []string{"https://editor.example:8443"}, AllowedHosts: []string{"berth.example", "10.0.0.1", "::1"},
-			TLSCert: "/tls/cert.pem", TLSKey: "/tls/key.pem", Insecure: true, MaxMessageBytes: 4096, MaxConnections: 3, MaxSessions: 4, PingInterval: 5 * time.Second, Drain: 6 * time.Second,
+			TLSCert: "/tls/cert.pem", TLSKey: "/tls/key.pem", Insecure: true, MaxMessageBytes: 4096, MaxConnections: 3, MaxConnectionsPerToken: 2, MaxSessions: 4, PingInterval: 5 * time.Second, Drain: 6 * time.Second,
 		},
 		Bridge: Bridge{URL: "wss://host.example/acp", Token: set, Protocol: "openclaw", TLSFingerprint: "aabb00112233445566778899aabbccddeeff00112233445566778899aabbccdd"},
 		Agents: map[string]Agent{"main": {

@@ -9,13 +9,34 @@ import (
 	"github.com/berth-dev/berth/core/ports"
 )
 
+// Admission is what a place in a session's queue is taken for.
+type Admission struct {
+	Turn   domain.TurnID
+	Blocks []domain.Block // of the prompt, for observers
+	Queue  bool           // wait behind a running turn
+	// Cancel is called, with a domain cause, when the turn must end.
+	Cancel context.CancelCauseFunc
+}
+
 // Ticket is the place of one admitted prompt in its session's queue.
 type Ticket struct {
 	Live   *Live
 	svc    *Service
 	slot   *slot
+	client ports.Client // who sent the prompt
+	adm    Admission
 	turn   chan struct{} // closed when the ticket is first in the queue
-	cancel context.CancelCauseFunc
+	left   chan struct{} // closed when nobody waits for the prompt's answer, and the turn goes on
+	gone   bool          // left is closed
+	over   chan struct{} // closed when the turn has ended
+	ended  ended
+}
+
+// ended is how a turn ended.
+type ended struct {
+	turn    domain.TurnID
+	outcome domain.TurnOutcome
+	err     error
 }
 
 // reaperLimit is how long the next turn waits for what an abandoned turn left
@@ -24,8 +45,7 @@ const reaperLimit = 2 * time.Second
 
 // Admit takes a place in the session's queue for a prompt of client c. It
 // only touches memory, so it may run on a connection's read goroutine.
-// cancel is called, with a domain cause, when the turn must end.
-func (s *Service) Admit(c ports.Client, id domain.SessionID, queue bool, cancel context.CancelCauseFunc) (*Ticket, error) {
+func (s *Service) Admit(c ports.Client, id domain.SessionID, adm Admission) (*Ticket, error) {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
 	sl := s.reg.slots[id]
@@ -37,20 +57,24 @@ func (s *Service) Admit(c ports.Client, id domain.SessionID, queue bool, cancel 
 	case sl.state == opening:
 		return nil, domain.Errorf(domain.SessionBusy, "Session %s is still being opened; prompt it after that call was answered", id).
 			With("sessionId", string(id))
-	case len(sl.queue) > 0 && !queue:
+	case len(sl.queue) > 0 && !adm.Queue:
 		return nil, domain.Errorf(domain.SessionBusy, "Session %s is busy with a turn; wait for its answer or cancel it", id).
 			With("sessionId", string(id))
 	case len(sl.queue) > s.cfg.QueueLimit: // the first one runs, the others wait
 		return nil, domain.Errorf(domain.SessionBusy, "Session %s has %d prompts waiting, which is the limit", id, s.cfg.QueueLimit).
 			With("sessionId", string(id)).With("limit", s.cfg.QueueLimit)
 	}
-	t := &Ticket{Live: sl.live, svc: s, slot: sl, turn: make(chan struct{}), cancel: cancel}
+	t := &Ticket{
+		Live: sl.live, svc: s, slot: sl, client: c, adm: adm,
+		turn: make(chan struct{}), left: make(chan struct{}), over: make(chan struct{}),
+	}
 	sl.queue = append(sl.queue, t)
 	s.reg.turns++
 	if len(sl.queue) == 1 {
 		close(t.turn)
 	}
 	sl.stopIdle()
+	sl.showQueue()
 	return t, nil
 }
 
@@ -60,7 +84,7 @@ func (s *Service) Cancel(c ports.Client, id domain.SessionID, cause error) bool 
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
 	sl := s.reg.slots[id]
-	if sl == nil || sl.client != c {
+	if sl == nil || sl.client != c && sl.next != c {
 		return false
 	}
 	return sl.cancelAll(cause)
@@ -71,10 +95,11 @@ func (s *Service) Cancel(c ports.Client, id domain.SessionID, cause error) bool 
 func (sl *slot) cancelAll(cause error) bool {
 	found := len(sl.queue) > 0
 	for _, t := range sl.queue {
-		t.cancel(cause)
+		t.adm.Cancel(cause)
 	}
-	if found {
+	if len(sl.queue) > 1 {
 		sl.queue = slices.Delete(sl.queue, 1, len(sl.queue))
+		sl.showQueue()
 	}
 	return found
 }
@@ -112,18 +137,28 @@ func waitFor(ctx context.Context, c <-chan struct{}) error {
 	}
 }
 
+// Ended says how the turn ended, before Done.
+func (t *Ticket) Ended(outcome domain.TurnOutcome, err error) {
+	t.ended = ended{t.adm.Turn, outcome, err}
+}
+
 // Done gives the place up, by identity, and lets the next one run. stray, if
 // not nil, closes when what the turn left running has ended.
 func (t *Ticket) Done(stray <-chan struct{}) {
 	s, sl := t.svc, t.slot
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
+	defer close(t.over)
+	if t.ended.turn != "" {
+		sl.last = t.ended
+	}
 	s.reg.turnEnded()
 	if i := slices.Index(sl.queue, t); i >= 0 {
 		sl.queue = slices.Delete(sl.queue, i, i+1)
 		if i == 0 && len(sl.queue) > 0 {
 			close(sl.queue[0].turn)
 		}
+		sl.showQueue()
 	}
 	if stray != nil {
 		s.reap(sl, stray)
@@ -134,6 +169,7 @@ func (t *Ticket) Done(stray <-chan struct{}) {
 	switch sl.state {
 	case closing:
 		sl.drained()
+		sl.stopGrace()
 		if sl.abandoned {
 			s.chores.do(func() { s.release(context.Background(), sl) })
 		}

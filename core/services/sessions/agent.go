@@ -4,13 +4,14 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/ports"
 )
 
 // choose finds the agent of a new session: the one the client named, else the
 // key's, else the connection's, else the default, else the only one. Whatever
-// step chose it, it must exist and be enabled: a bad default is an error,
+// step chose it, it must exist, be enabled and be one the client may use: a bad default is an error,
 // never a fall-through.
-func (s *Service) choose(req domain.NewSession) (domain.Agent, error) {
+func (s *Service) choose(c ports.Client, req domain.NewSession) (domain.Agent, error) {
 	alias, where := req.Agent, "the request"
 	if keyed := keyAgent(req.Key); keyed != "" {
 		if alias != "" && alias != keyed {
@@ -22,6 +23,10 @@ func (s *Service) choose(req domain.NewSession) (domain.Agent, error) {
 	if alias == "" {
 		alias, where = strings.TrimSpace(req.FallbackAgent), "the connection"
 	}
+	rights := c.Info().Rights
+	if alias == "" && rights != nil && len(rights.Agents) == 1 {
+		alias, where = rights.Agents[0], "the client's rights"
+	}
 	if alias == "" {
 		alias, where = s.p.Agents.Default(), "acp.default_agent"
 	}
@@ -32,6 +37,9 @@ func (s *Service) choose(req domain.NewSession) (domain.Agent, error) {
 				"The agents %s are configured; name one in agentAlias or set acp.default_agent", s.aliases())
 		}
 		alias, where = all[0].Alias, "the configuration"
+	}
+	if !rights.Agent(alias) {
+		return domain.Agent{}, deniedAgent(c, alias)
 	}
 	return s.enabled(alias, where)
 }

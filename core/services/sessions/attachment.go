@@ -2,6 +2,8 @@ package sessions
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"sync/atomic"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -9,59 +11,183 @@ import (
 )
 
 // Attachment is what a session's turns and tools hold in place of a
-// connection. It forwards to the client that is attached at the moment of
-// each call; after the client has gone, calls fail with domain.Disconnected.
-type Attachment struct{ client atomic.Pointer[ports.Client] }
+// connection. It forwards to the client that is attached at the moment of each
+// call, and copies what is told to those who observe. While a lost client is
+// waited for, nobody is attached: what is told then is dropped, because the
+// journal and the feed's tail keep it, and questions wait for who comes. After
+// the end, calls fail with domain.Disconnected.
+type Attachment struct {
+	patient bool         // a lost client is waited for
+	came    atomic.Int64 // how often somebody was attached
+
+	mu        sync.Mutex
+	at        *seat // nil while nobody is attached
+	over      bool
+	watchers  []*watcher
+	changed   chan struct{} // closed and replaced when one of those changes
+	principal string        // of who was attached last
+	dismissed int           // how often questions were to be given up
+}
+
+// seat is one client's time as the one who is attached.
+type seat struct {
+	client ports.Client
+	ready  <-chan struct{} // closed when it may be told what goes on; nil is now
+	gone   chan struct{}   // closed when its time is over
+}
 
 var _ ports.Client = (*Attachment)(nil)
 
-func newAttachment(c ports.Client) *Attachment {
-	a := &Attachment{}
-	a.client.Store(&c)
+func newAttachment(c ports.Client, patient bool) *Attachment {
+	a := &Attachment{patient: patient, changed: make(chan struct{})}
+	if c != nil {
+		a.at, a.principal = &seat{client: c, gone: make(chan struct{})}, c.Info().Rights.Principal()
+	}
 	return a
 }
 
-func (a *Attachment) detach() { a.client.Store(nil) }
-
-func (a *Attachment) current() (ports.Client, error) {
-	if c := a.client.Load(); c != nil {
-		return *c, nil
+// attach seats a client in place of the one there, which is returned; nil when
+// there was none. What goes on is told to it when ready is closed. Questions
+// that wait are put to it, unless it is somebody else than the one they were
+// put to before and did not ask for the session explicitly: those end.
+func (a *Attachment) attach(c ports.Client, ready <-chan struct{}, explicit bool) (before *seat) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before = a.leave()
+	if who := c.Info().Rights.Principal(); who != a.principal {
+		a.principal = who
+		if !explicit {
+			a.dismissed++
+		}
 	}
-	return nil, domain.Disconnected
+	a.at = &seat{client: c, ready: ready, gone: make(chan struct{})}
+	a.came.Add(1)
+	return before
 }
 
-// Send forwards to the attached client.
+// heldBy reports whether the one who was attached last and c stand for each
+// other.
+func (a *Attachment) heldBy(c ports.Client) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.principal == c.Info().Rights.Principal()
+}
+
+// restore puts an earlier seat back, as if it had been kept; nil leaves it
+// empty.
+func (a *Attachment) restore(before *seat) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.leave()
+	if before != nil {
+		a.at = &seat{client: before.client, ready: before.ready, gone: make(chan struct{})}
+		a.principal = before.client.Info().Rights.Principal()
+	}
+}
+
+// detach empties the seat: a client was lost.
+func (a *Attachment) detach() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.leave()
+}
+
+// leave ends the time of who is attached, with the mutex held, and wakes those
+// who wait for a change.
+func (a *Attachment) leave() *seat {
+	before := a.at
+	if before != nil {
+		close(before.gone)
+	}
+	a.at = nil
+	a.wake()
+	return before
+}
+
+func (a *Attachment) wake() {
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// end detaches for good.
+func (a *Attachment) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	a.watchers = nil
+	a.leave()
+}
+
+func (a *Attachment) current() (*seat, []*watcher, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.over {
+		return nil, nil, domain.Disconnected
+	}
+	return a.at, a.watchers, nil
+}
+
+// Send forwards to the attached client. That a client is lost, while it is
+// waited for, is no failure.
 func (a *Attachment) Send(ctx context.Context, id domain.SessionID, u domain.Update) error {
-	c, err := a.current()
-	if err != nil {
-		return err
-	}
-	return c.Send(ctx, id, u)
+	_, err := a.pass(ctx, id, u)
+	return err
 }
 
-// Ask forwards to the attached client.
-func (a *Attachment) Ask(ctx context.Context, r domain.PermissionRequest) (domain.Decision, error) {
-	c, err := a.current()
+// pass is Send that tells whether the update was taken by a client.
+func (a *Attachment) pass(ctx context.Context, id domain.SessionID, u domain.Update) (taken bool, err error) {
+	s, watchers, err := a.current()
 	if err != nil {
-		return domain.Decision{}, err
+		return false, err
 	}
-	return c.Ask(ctx, r)
+	for _, w := range watchers {
+		w.tell(u)
+	}
+	if s == nil {
+		return false, nil
+	}
+	if s.ready != nil {
+		select {
+		case <-s.ready:
+		case <-s.gone:
+			return false, nil
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+	err = s.client.Send(ctx, id, u)
+	if err != nil && a.lost(s, err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// lost reports whether a call failed only because its client is lost and
+// waited for.
+func (a *Attachment) lost(s *seat, err error) bool {
+	if !a.patient {
+		return false
+	}
+	select {
+	case <-s.gone:
+		return true
+	default:
+		return errors.Is(err, domain.Disconnected)
+	}
 }
 
 // Info forwards to the attached client; it is empty when there is none.
 func (a *Attachment) Info() domain.ClientInfo {
-	c, err := a.current()
-	if err != nil {
-		return domain.ClientInfo{}
+	if s, _, _ := a.current(); s != nil {
+		return s.client.Info()
 	}
-	return c.Info()
+	return domain.ClientInfo{}
 }
 
 // Files forwards to the attached client.
 func (a *Attachment) Files() (ports.Files, bool) {
-	c, err := a.current()
-	if err != nil {
-		return nil, false
+	if s, _, _ := a.current(); s != nil {
+		return s.client.Files()
 	}
-	return c.Files()
+	return nil, false
 }

@@ -92,7 +92,7 @@ func (s *Service) free(ctx context.Context, sl *slot) {
 	defer cancel()
 	sl.live.gone.Store(true)
 	sl.live.unload(freeing)
-	sl.live.att.detach()
+	sl.live.att.end()
 }
 
 // Detach ends what a gone client had: its turns are cancelled with the cause,
@@ -102,8 +102,17 @@ func (s *Service) free(ctx context.Context, sl *slot) {
 func (s *Service) Detach(c ports.Client, cause error) {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
+	s.unwatchAll(c)
 	for _, sl := range s.reg.slots {
-		if sl.client == c {
+		switch {
+		case sl.client != c:
+			sl.leaveAlone(c)
+		case sl.next != nil && sl.next != c:
+			// Somebody is about to take it over.
+			sl.leaveAlone(c)
+			sl.client = nil
+			sl.live.att.detach()
+		default:
 			s.shut(sl, cause, "disconnect")
 			s.leave(sl)
 		}
@@ -116,6 +125,7 @@ func (s *Service) Detach(c ports.Client, cause error) {
 func (s *Service) Shutdown(ctx context.Context, cause error) error {
 	s.reg.mu.Lock()
 	s.reg.ended = true
+	s.unwatchAll(nil)
 	var all []*slot
 	for _, sl := range s.reg.slots {
 		s.shut(sl, cause, "shutdown")

@@ -7,8 +7,8 @@ import (
 	"github.com/berth-dev/berth/core/ports"
 )
 
-// Delete closes the session if it is active on c and returns the task that
-// removes it, its journal and the uploads that no other session names. Until
+// Delete closes the session if it is active on c, or was on a client of the
+// same name that was lost, and returns the task that removes it, its journal and the uploads that no other session names. Until
 // the task is done nobody can open the session.
 func (s *Service) Delete(c ports.Client, id domain.SessionID) (func(context.Context) error, error) {
 	if !id.Valid() {
@@ -20,7 +20,7 @@ func (s *Service) Delete(c ports.Client, id domain.SessionID) (func(context.Cont
 	switch {
 	case sl == nil:
 		sl = s.placeholder(c, id)
-	case sl.client != c:
+	case sl.client != c && (sl.client != nil || sl.next != nil || !sl.live.att.heldBy(c)):
 		return nil, errTaken(id)
 	case sl.kept:
 		return nil, domain.Errorf(domain.SessionActive, "Session %s is being deleted", id).With("sessionId", string(id))
@@ -31,6 +31,9 @@ func (s *Service) Delete(c ports.Client, id domain.SessionID) (func(context.Cont
 	return func(ctx context.Context) error {
 		defer s.unkeep(sl)
 		if err := s.drain(ctx, sl); err != nil {
+			return err
+		}
+		if err := s.mayDelete(ctx, c, id); err != nil {
 			return err
 		}
 		return s.remove(ctx, id)
@@ -47,12 +50,24 @@ func errTaken(id domain.SessionID) *domain.Error {
 func (s *Service) placeholder(c ports.Client, id domain.SessionID) *slot {
 	sl := &slot{
 		id: id, client: c, state: closing, how: "delete", kept: true,
-		live: newLive(s, id, c), opened: make(chan struct{}), empty: make(chan struct{}),
+		opened: make(chan struct{}), empty: make(chan struct{}),
 	}
 	close(sl.opened)
 	close(sl.empty)
-	s.reg.slots[id] = sl
+	s.install(sl)
 	return sl
+}
+
+// mayDelete refuses a client a session that its rights do not cover.
+func (s *Service) mayDelete(ctx context.Context, c ports.Client, id domain.SessionID) error {
+	if c.Info().Rights == nil {
+		return nil
+	}
+	row, err := s.p.Sessions.Load(ctx, id)
+	if err == nil && !c.Info().Rights.Session(row) {
+		err = denied(id)
+	}
+	return err
 }
 
 // unkeep lets a slot go whose session was deleted or could not be.

@@ -21,7 +21,7 @@ type leases struct {
 
 // lease is one session's entry. It exists while somebody uses or waits for it.
 type lease struct {
-	lock  lock // held over calls of the port
+	lock  Lock // held over calls of the port
 	pins  int  // calls in flight; guarded by leases.mu
 	users int  // guarded by lock
 }
@@ -60,10 +60,10 @@ func (l *leases) with(ctx context.Context, id domain.SessionID, fn func(*lease) 
 	e.pins++
 	l.mu.Unlock()
 	defer l.unpin(id, e)
-	if err := e.lock.acquire(ctx); err != nil {
+	if err := e.lock.Acquire(ctx); err != nil {
 		return err
 	}
-	defer e.lock.release()
+	defer e.lock.Release()
 	return fn(e)
 }
 

@@ -13,12 +13,13 @@ import (
 // journal of an open session goes through its Append, which is what keeps the
 // position and the conversation in step.
 type Live struct {
-	id  domain.SessionID
-	svc *Service
-	att *Attachment
+	id   domain.SessionID
+	svc  *Service
+	att  *Attachment
+	feed atomic.Pointer[Feed]
 
 	// lock guards the rest. It is held over calls of the store.
-	lock   lock
+	lock   Lock
 	row    domain.Session
 	conv   *domain.Conversation // nil when set aside
 	tools  []ports.Toolset
@@ -30,13 +31,18 @@ type Live struct {
 	// told are warnings that were given once, by name.
 	told map[string]bool
 
+	// pos is the position of the newest record, readable without the lock.
+	pos atomic.Int64
+
 	users  atomic.Int32 // turns that hold it in memory; raised only under the lock
 	loaded atomic.Bool  // conv != nil, readable without the lock
 	gone   atomic.Bool  // released: nothing brings it back
 }
 
 func newLive(s *Service, id domain.SessionID, c ports.Client) *Live {
-	return &Live{id: id, svc: s, lock: newLock(), att: newAttachment(c)}
+	l := &Live{id: id, svc: s, lock: newLock(), att: newAttachment(c, s.cfg.Grace > 0)}
+	l.feed.Store(newFeed(l))
+	return l
 }
 
 // ID returns the session's id.
@@ -44,6 +50,18 @@ func (l *Live) ID() domain.SessionID { return l.id }
 
 // Client returns the session's attachment.
 func (l *Live) Client() ports.Client { return l.att }
+
+// Feed returns the way by which turns tell.
+func (l *Live) Feed() *Feed { return l.feed.Load() }
+
+// Abandon puts a new feed in the place of one that a turn may hold that was
+// given up.
+func (l *Live) Abandon(f *Feed) { l.feed.CompareAndSwap(f, newFeed(l)) }
+
+// Show tells those who observe what the attached client knows by itself.
+func (l *Live) Show(u domain.Update) { l.att.show(u) }
+
+func (l *Live) position() domain.Seq { return domain.Seq(l.pos.Load()) }
 
 func (l *Live) inMemory() bool { return l.loaded.Load() }
 
@@ -60,10 +78,10 @@ type View struct {
 // journal what an earlier turn left open, and keeps the session in memory
 // until Drop.
 func (l *Live) Hold(ctx context.Context) (View, error) {
-	if err := l.lock.acquire(ctx); err != nil {
+	if err := l.lock.Acquire(ctx); err != nil {
 		return View{}, err
 	}
-	defer l.lock.release()
+	defer l.lock.Release()
 	if err := l.ready(ctx); err != nil {
 		return View{}, err
 	}
@@ -99,10 +117,10 @@ func (l *Live) Drop() {
 // returns an error; no other append can come between its answer and the
 // records. The context bounds waiting for the store as well.
 func (l *Live) Append(ctx context.Context, allowed func() error, recs ...domain.Record) error {
-	if err := l.lock.acquire(ctx); err != nil {
+	if err := l.lock.Acquire(ctx); err != nil {
 		return err
 	}
-	defer l.lock.release()
+	defer l.lock.Release()
 	if allowed != nil {
 		if err := allowed(); err != nil {
 			return err
@@ -120,10 +138,10 @@ func (l *Live) Append(ctx context.Context, allowed func() error, recs ...domain.
 // and did not end. ended is false when the turn never began or has an end
 // already; then nothing is journalled. allowed is that of Append.
 func (l *Live) End(ctx context.Context, allowed func() error, turn domain.TurnID, closing func(calls []domain.CallID) []domain.Record) (ended bool, err error) {
-	if err := l.lock.acquire(ctx); err != nil {
+	if err := l.lock.Acquire(ctx); err != nil {
 		return false, err
 	}
-	defer l.lock.release()
+	defer l.lock.Release()
 	if allowed != nil {
 		if err := allowed(); err != nil {
 			return false, err
@@ -149,6 +167,7 @@ func (l *Live) append(ctx context.Context, conv *domain.Conversation, recs ...do
 		return err
 	}
 	at := l.svc.p.Clock()
+	l.pos.Store(int64(pos))
 	first := pos - domain.Seq(len(recs)) + 1
 	for i, rec := range recs {
 		conv.Add(domain.Entry{Seq: first + domain.Seq(i), At: at, Record: rec})
@@ -161,20 +180,20 @@ func (l *Live) append(ctx context.Context, conv *domain.Conversation, recs ...do
 
 // Messages returns the conversation for a model. The session must be held.
 func (l *Live) Messages(ctx context.Context) ([]domain.ModelMessage, error) {
-	if err := l.lock.acquire(ctx); err != nil {
+	if err := l.lock.Acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer l.lock.release()
+	defer l.lock.Release()
 	return l.conv.Messages(), nil
 }
 
 // First reports whether it is asked about what for the first time since the
 // session was opened here.
 func (l *Live) First(ctx context.Context, what string) bool {
-	if l.lock.acquire(ctx) != nil {
+	if l.lock.Acquire(ctx) != nil {
 		return false
 	}
-	defer l.lock.release()
+	defer l.lock.Release()
 	if l.told[what] {
 		return false
 	}
@@ -188,19 +207,19 @@ func (l *Live) First(ctx context.Context, what string) bool {
 // Look shows fn the conversation, which it must not change or keep. The session
 // must be held.
 func (l *Live) Look(ctx context.Context, fn func(*domain.Conversation)) error {
-	if err := l.lock.acquire(ctx); err != nil {
+	if err := l.lock.Acquire(ctx); err != nil {
 		return err
 	}
-	defer l.lock.release()
+	defer l.lock.Release()
 	fn(l.conv)
 	return nil
 }
 
 // Rules returns the remembered permission rules. The session must be held.
 func (l *Live) Rules(ctx context.Context) ([]domain.Rule, error) {
-	if err := l.lock.acquire(ctx); err != nil {
+	if err := l.lock.Acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer l.lock.release()
+	defer l.lock.Release()
 	return l.conv.Rules(), nil
 }

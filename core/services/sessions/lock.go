@@ -2,13 +2,14 @@ package sessions
 
 import "context"
 
-// lock is a mutex that may be held over waiting for a client or a store:
+// Lock is a mutex that may be held over waiting for a client or a store:
 // waiting for it ends with a context.
-type lock chan struct{}
+type Lock chan struct{}
 
-func newLock() lock { return make(lock, 1) }
+func newLock() Lock { return make(Lock, 1) }
 
-func (l lock) acquire(ctx context.Context) error {
+// Acquire takes the lock, or returns the context's cause.
+func (l Lock) Acquire(ctx context.Context) error {
 	select {
 	case l <- struct{}{}:
 		return nil
@@ -22,4 +23,5 @@ func (l lock) acquire(ctx context.Context) error {
 	}
 }
 
-func (l lock) release() { <-l }
+// Release gives the lock back.
+func (l Lock) Release() { <-l }

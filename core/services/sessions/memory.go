@@ -57,6 +57,7 @@ func (l *Live) reread(ctx context.Context) error {
 		return err
 	}
 	l.row, l.conv, l.doubtful = row, conv, false
+	l.pos.Store(int64(conv.Seq()))
 	return nil
 }
 
@@ -102,6 +103,7 @@ func (l *Live) enter(ctx context.Context, row domain.Session, conv *domain.Conve
 	}
 	l.closeTools(ctx, l.tools)
 	l.row, l.conv, l.tools, l.doubtful = row, conv, sets, false
+	l.pos.Store(int64(conv.Seq()))
 	l.loaded.Store(true)
 	return nil
 }
@@ -131,10 +133,10 @@ func (l *Live) unlease(ctx context.Context) {
 // unload sets the session aside unless a turn holds it. It reports whether it
 // was in memory and is not any more.
 func (l *Live) unload(ctx context.Context) bool {
-	if l.lock.acquire(ctx) != nil {
+	if l.lock.Acquire(ctx) != nil {
 		return false
 	}
-	defer l.lock.release()
+	defer l.lock.Release()
 	if l.users.Load() > 0 {
 		return false
 	}

@@ -78,9 +78,10 @@ func (s *Service) reopen(ctx context.Context, c ports.Client, row domain.Session
 			"The session %q belongs to agent %q, not %q", cmp.Or(row.Label, row.Key), row.Agent, alias)
 	}
 	for {
-		p, other, err := s.claim(c, row.ID)
+		p, other, err := s.claim(c, row.ID, req.Takeover)
 		if err == nil {
-			return s.finishOpening(ctx, p, storedRequest{OpenSession: domain.OpenSession{ID: row.ID, Dirs: req.Dirs}, reset: req.Reset})
+			open := domain.OpenSession{ID: row.ID, Dirs: req.Dirs, Takeover: req.Takeover, Answered: req.Answered}
+			return s.finishOpening(ctx, p, storedRequest{OpenSession: open, reset: req.Reset})
 		}
 		if other == nil {
 			return domain.OpenedSession{}, err
@@ -94,7 +95,7 @@ func (s *Service) reopen(ctx context.Context, c ports.Client, row domain.Session
 // create makes a session that does not exist. Conflict when its key or label
 // was taken meanwhile.
 func (s *Service) create(ctx context.Context, c ports.Client, req domain.NewSession) (domain.OpenedSession, error) {
-	agent, err := s.choose(req)
+	agent, err := s.choose(c, req)
 	if err != nil {
 		return domain.OpenedSession{}, err
 	}
@@ -102,11 +103,14 @@ func (s *Service) create(ctx context.Context, c ports.Client, req domain.NewSess
 	if err != nil {
 		return domain.OpenedSession{}, err
 	}
-	posture, err := s.confined(ctx, agent)
+	posture, err := s.confined(ctx, c, agent)
 	if err != nil {
 		return domain.OpenedSession{}, err
 	}
 	row, err := s.p.Roots.Resolve(ctx, agent, req.Dirs)
+	if err == nil {
+		err = mayHave(c, row)
+	}
 	if err != nil {
 		return domain.OpenedSession{}, err
 	}
@@ -119,7 +123,7 @@ func (s *Service) create(ctx context.Context, c ports.Client, req domain.NewSess
 		s.drop(ctx, sl)
 		return domain.OpenedSession{}, err
 	}
-	if !s.settle(sl) {
+	if _, ok := s.settle(sl); !ok {
 		s.drop(ctx, sl)
 		return domain.OpenedSession{}, closedWhileOpening(row.ID)
 	}
@@ -147,10 +151,10 @@ func (s *Service) fill(row *domain.Session, agent domain.Agent, req domain.NewSe
 // create stores a new session and opens its tools. A session that cannot be
 // opened is removed again: nobody was told of it.
 func (l *Live) create(ctx context.Context, row domain.Session) error {
-	if err := l.lock.acquire(ctx); err != nil {
+	if err := l.lock.Acquire(ctx); err != nil {
 		return err
 	}
-	defer l.lock.release()
+	defer l.lock.Release()
 	if err := l.svc.p.Sessions.Create(ctx, row); err != nil {
 		return err
 	}
@@ -183,9 +187,9 @@ func (s *Service) notes(p domain.Posture) []string {
 
 // confined returns how the agent's commands are held. An agent that asks
 // nobody does not start where nothing holds them.
-func (s *Service) confined(ctx context.Context, agent domain.Agent) (domain.Posture, error) {
+func (s *Service) confined(ctx context.Context, c ports.Client, agent domain.Agent) (domain.Posture, error) {
 	posture := s.p.Sandbox.Posture(ctx, agent.Alias)
-	if posture.Word == domain.PostureNone && agent.Policy.Level == domain.LevelFull {
+	if posture.Word == domain.PostureNone && c.Info().Rights.Cap(agent.Policy.Level) == domain.LevelFull {
 		return posture, domain.Errorf(domain.InvalidArgument,
 			"Agent %q asks nobody (level full), and nothing confines its commands here: %s. Mend that, choose another level, "+
 				"or set the profile's sandbox to \"none\" to run them unconfined", agent.Alias, posture.Reason)

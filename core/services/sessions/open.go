@@ -17,12 +17,14 @@ type storedRequest struct {
 
 // Open reserves a stored session for c, in memory, and returns the task that
 // opens it. With Replay the task sends the whole history to c, in order, and
-// the state as of now last, before it returns.
+// the state as of now last, before it returns. A session whose client was lost
+// may be opened while its turn runs; one that another client has only when the
+// request says so.
 func (s *Service) Open(c ports.Client, req domain.OpenSession) (func(context.Context) (domain.OpenedSession, error), error) {
 	if !req.ID.Valid() {
 		return nil, domain.NoSession(req.ID)
 	}
-	p, _, err := s.claim(c, req.ID)
+	p, _, err := s.claim(c, req.ID, req.Takeover)
 	if err != nil {
 		return nil, err
 	}
@@ -33,18 +35,20 @@ func (s *Service) Open(c ports.Client, req domain.OpenSession) (func(context.Con
 
 // finishOpening opens a session whose place was claimed.
 func (s *Service) finishOpening(ctx context.Context, p place, req storedRequest) (domain.OpenedSession, error) {
-	opened, err := s.open(ctx, p.slot, req)
-	if err != nil && p.again && s.settle(p.slot) {
+	opened, err := s.open(ctx, p, req)
+	if err != nil && p.again && s.unclaim(p.slot, p.client, p.own) {
 		return domain.OpenedSession{}, err // it was active, and is as it was
 	}
 	if err != nil {
 		s.drop(ctx, p.slot)
 		return domain.OpenedSession{}, err
 	}
-	if !s.settle(p.slot) {
+	admitted, ok := s.settle(p.slot)
+	if !ok {
 		s.drop(ctx, p.slot)
 		return domain.OpenedSession{}, closedWhileOpening(req.ID)
 	}
+	opened.Running, opened.Queued = admitted.Running, admitted.Queued
 	s.p.Observer.Observe(ctx, domain.SessionOpened{Session: req.ID, How: req.how()})
 	return opened, nil
 }
@@ -65,13 +69,15 @@ func closedWhileOpening(id domain.SessionID) error {
 
 // place is a claimed slot, opening.
 type place struct {
-	slot  *slot
-	again bool // the session was active here
+	slot   *slot
+	client ports.Client // who claimed it
+	again  bool         // the session was active here
+	own    bool         // and it was the same client's
 }
 
 // claim finds or reserves the slot. When another call of the same client is
 // opening the session, the error comes with what closes when that is done.
-func (s *Service) claim(c ports.Client, id domain.SessionID) (p place, other <-chan struct{}, err error) {
+func (s *Service) claim(c ports.Client, id domain.SessionID, takeover bool) (p place, other <-chan struct{}, err error) {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
 	sl := s.reg.slots[id]
@@ -80,9 +86,13 @@ func (s *Service) claim(c ports.Client, id domain.SessionID) (p place, other <-c
 		return place{}, nil, errEnding()
 	case sl == nil:
 		sl, err = s.reserveLocked(c, id)
-		return place{slot: sl}, nil, err
-	case sl.client != c:
+		return place{slot: sl, client: c}, nil, err
+	case sl.client != c && (sl.state != ready || sl.client != nil && !takeover):
 		return place{}, nil, errTaken(id)
+	case sl.client != c:
+		if err := s.withinLimit(c); err != nil {
+			return place{}, nil, err
+		}
 	case sl.state != ready || len(sl.queue) > 0:
 		if sl.state == opening {
 			other = sl.opened
@@ -90,25 +100,55 @@ func (s *Service) claim(c ports.Client, id domain.SessionID) (p place, other <-c
 		return place{}, other, domain.Errorf(domain.SessionActive,
 			"Session %s is active: wait for its running call to be answered, or cancel it", id).With("sessionId", string(id))
 	}
-	sl.state, sl.opened = opening, make(chan struct{})
+	s.unwatchLocked(id, func(w *watcher) bool { return w.client == c }) // it will be told everything
+	p = place{slot: sl, client: c, again: true, own: sl.client == c}
+	sl.state, sl.next, sl.opened = opening, c, make(chan struct{})
 	sl.stopIdle()
-	return place{slot: sl, again: true}, nil, nil
+	sl.stopGrace()
+	return p, nil, nil
 }
 
 // open reads the session and makes it usable.
-func (s *Service) open(ctx context.Context, sl *slot, req storedRequest) (domain.OpenedSession, error) {
+func (s *Service) open(ctx context.Context, p place, req storedRequest) (domain.OpenedSession, error) {
 	s.reg.mu.Lock()
-	stray := sl.stray
+	stray, busy := p.slot.stray, len(p.slot.queue) > 0
 	s.reg.mu.Unlock()
+	if busy {
+		return s.join(ctx, p, req)
+	}
 	if err := waitFor(ctx, stray); err != nil {
 		return domain.OpenedSession{}, err
 	}
-	l := sl.live
-	if err := l.lock.acquire(ctx); err != nil {
+	l := p.slot.live
+	if err := l.lock.Acquire(ctx); err != nil {
 		return domain.OpenedSession{}, err
 	}
-	defer l.lock.release()
-	row, err := s.p.Sessions.Load(ctx, req.ID)
+	defer l.lock.Release()
+	opened, err := s.describe(ctx, p.client, req.ID)
+	if err != nil {
+		return domain.OpenedSession{}, err
+	}
+	if err := l.lease(ctx); err != nil {
+		return domain.OpenedSession{}, err
+	}
+	before := l.att.attach(p.client, req.Answered, req.Takeover)
+	if err := l.open(ctx, p.client, opened.Session, opened.Agent, req); err != nil {
+		if l.conv == nil {
+			l.unlease(context.WithoutCancel(ctx))
+		}
+		l.doubtful = true // the journal or the row may have changed on the way
+		l.att.restore(before)
+		return domain.OpenedSession{}, err
+	}
+	s.tellTaken(before, p.client, req.ID)
+	opened.Session = l.row
+	return opened, nil
+}
+
+// describe reads what is said of a stored session when it is opened, if the
+// client may have it.
+func (s *Service) describe(ctx context.Context, c ports.Client, id domain.SessionID) (domain.OpenedSession, error) {
+	row, err := s.p.Sessions.Load(ctx, id)
 	if err != nil {
 		return domain.OpenedSession{}, err
 	}
@@ -116,45 +156,47 @@ func (s *Service) open(ctx context.Context, sl *slot, req storedRequest) (domain
 	if err != nil {
 		return domain.OpenedSession{}, err
 	}
+	if err := mayUse(c, row, agent); err != nil {
+		return domain.OpenedSession{}, err
+	}
 	info, err := s.model(ctx, agent)
 	if err != nil {
 		return domain.OpenedSession{}, err
 	}
-	posture, err := s.confined(ctx, agent)
+	posture, err := s.confined(ctx, c, agent)
 	if err != nil {
 		return domain.OpenedSession{}, err
 	}
-	if err := l.lease(ctx); err != nil {
-		return domain.OpenedSession{}, err
-	}
-	if err := l.open(ctx, row, agent, req); err != nil {
-		if l.conv == nil {
-			l.unlease(context.WithoutCancel(ctx))
-		}
-		l.doubtful = true // the journal or the row may have changed on the way
-		return domain.OpenedSession{}, err
-	}
-	opened := domain.OpenedSession{Session: l.row, Agent: agent, Model: info, Posture: posture, Notes: s.notes(posture), Commands: domain.Commands()}
+	opened := domain.OpenedSession{Session: row, Agent: agent, Model: info, Posture: posture, Notes: s.notes(posture), Commands: domain.Commands()}
 	if agent.Alias != row.Agent {
 		opened.Notes = append(opened.Notes, "The session's agent "+row.Agent+" is not available; "+agent.Alias+" goes on in its place.")
 	}
 	return opened, nil
 }
 
-// open reads and replays the journal, applies the request's directories and
-// opens the tools, with the lock held.
-func (l *Live) open(ctx context.Context, row domain.Session, agent domain.Agent, req storedRequest) error {
-	dirs := req.Dirs
+// resolve finds the directories that a request asks for, those of the session
+// where it names none, if the client may have them.
+func (s *Service) resolve(ctx context.Context, c ports.Client, row domain.Session, agent domain.Agent, dirs domain.Directories) (domain.Session, error) {
 	if dirs.Cwd == "" {
 		dirs.Cwd = row.Cwd
 	}
-	resolved, err := l.svc.p.Roots.Resolve(ctx, agent, dirs)
+	resolved, err := s.p.Roots.Resolve(ctx, agent, dirs)
+	if err != nil {
+		return domain.Session{}, err
+	}
+	return resolved, mayHave(c, resolved)
+}
+
+// open reads and replays the journal, applies the request's directories and
+// opens the tools, with the lock held.
+func (l *Live) open(ctx context.Context, c ports.Client, row domain.Session, agent domain.Agent, req storedRequest) error {
+	resolved, err := l.svc.resolve(ctx, c, row, agent, req.Dirs)
 	if err != nil {
 		return err
 	}
 	var see func(domain.Record) error
 	if req.Replay {
-		see = func(rec domain.Record) error { return l.sendAll(ctx, l.showAgain(ctx, row, domain.Replay(rec))) }
+		see = func(rec domain.Record) error { return l.sendAll(ctx, c, l.showAgain(ctx, row, domain.Replay(rec))) }
 	}
 	conv, err := l.read(ctx, row.Start, see)
 	if err != nil {
@@ -180,14 +222,14 @@ func (l *Live) open(ctx context.Context, row domain.Session, agent domain.Agent,
 		return err
 	}
 	if req.Replay {
-		return l.sendAll(ctx, conv.State())
+		return l.sendAll(ctx, c, conv.State())
 	}
 	return nil
 }
 
-func (l *Live) sendAll(ctx context.Context, ups []domain.Update) error {
+func (l *Live) sendAll(ctx context.Context, c ports.Client, ups []domain.Update) error {
 	for _, u := range ups {
-		if err := l.att.Send(ctx, l.id, u); err != nil {
+		if err := c.Send(ctx, l.id, u); err != nil {
 			return err
 		}
 	}

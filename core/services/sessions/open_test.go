@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/services/sessions"
 )
 
 // close frees a session so that it can be opened from the store.
@@ -114,11 +115,11 @@ func TestOpen_OneOwner(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		id := w.fresh()
 		other := &client{}
-		for _, req := range []domain.OpenSession{{ID: id}, {ID: id, Replay: true}, {ID: id, Takeover: true}} {
+		for _, req := range []domain.OpenSession{{ID: id}, {ID: id, Replay: true}} {
 			_, err := w.load(other, req)
 			w.wantCode(err, domain.SessionActive)
 		}
-		if _, err := w.svc.Admit(other, id, true, func(error) {}); !domain.HasCode(err, domain.SessionNotFound) {
+		if _, err := w.svc.Admit(other, id, sessions.Admission{Queue: true, Cancel: func(error) {}}); !domain.HasCode(err, domain.SessionNotFound) {
 			t.Errorf("another client's prompt gets %v", err)
 		}
 		w.wantCode(w.end(w.svc.Close, other, id), domain.SessionNotFound)
@@ -356,7 +357,7 @@ func TestList(t *testing.T) {
 		time.Sleep(time.Second)
 		b := w.open(in("/b")).Session.ID
 		for cwd, want := range map[string]string{"": fmt.Sprint([]domain.SessionID{b, a}), "/a": fmt.Sprint([]domain.SessionID{a}), "/b/../b/": fmt.Sprint([]domain.SessionID{b}), "/c": "[]"} {
-			page, err := w.svc.List(t.Context(), domain.SessionQuery{Cwd: cwd})
+			page, err := w.svc.List(t.Context(), w.client, domain.SessionQuery{Cwd: cwd})
 			if err != nil {
 				t.Fatal(err)
 			}

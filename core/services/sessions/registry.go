@@ -23,7 +23,10 @@ const (
 // all of it but live, which has a lock of its own.
 type slot struct {
 	id     domain.SessionID
-	client ports.Client
+	client ports.Client // who owns it; nil while a lost client is waited for
+	// next is who is opening it although it is in memory already: it becomes
+	// the owner when that succeeds.
+	next   ports.Client
 	live   *Live
 	state  state
 	opened chan struct{}   // closed when it is no longer opening
@@ -31,7 +34,9 @@ type slot struct {
 	stray  <-chan struct{} // closed when what an abandoned turn left running needs no more waiting for; nil when nothing did
 	empty  chan struct{}   // made when closing begins, closed when the queue has drained
 	idle   *time.Timer
-	how    string // why it is closing, for the observer
+	grace  *time.Timer // ends the wait for a lost client
+	last   ended       // of the newest turn that has ended here
+	how    string      // why it is closing, for the observer
 	// abandoned means nobody waits for empty: the last turn releases the slot.
 	abandoned bool
 	known     bool // its opening was observed
@@ -47,9 +52,12 @@ type slot struct {
 type registry struct {
 	mu    sync.Mutex
 	slots map[domain.SessionID]*slot
-	ended bool          // the process is going away
-	turns int           // admitted and not given up
-	quiet chan struct{} // made by the first Drain, closed when no turn is left
+	// watchers are those who observe or are about to, by session, which need not
+	// be in memory.
+	watchers map[domain.SessionID][]*watcher
+	ended    bool          // the process is going away
+	turns    int           // admitted and not given up
+	quiet    chan struct{} // made by the first Drain, closed when no turn is left
 }
 
 // active returns the number of sessions of a client that count against its
@@ -57,7 +65,19 @@ type registry struct {
 func (r *registry) active(c ports.Client) int {
 	n := 0
 	for _, sl := range r.slots {
-		if sl.client == c && (sl.state == opening || sl.live.inMemory()) {
+		if (sl.client == c || sl.next == c) && (sl.state == opening || sl.live.inMemory()) {
+			n++
+		}
+	}
+	return n
+}
+
+// total returns the number of sessions of all clients that count, also of
+// those that are waited for. The caller holds the mutex.
+func (r *registry) total() int {
+	n := 0
+	for _, sl := range r.slots {
+		if sl.state == opening || sl.live.inMemory() {
 			n++
 		}
 	}
@@ -75,31 +95,88 @@ func (s *Service) reserveLocked(c ports.Client, id domain.SessionID) (*slot, err
 	if s.reg.ended {
 		return nil, errEnding()
 	}
+	if err := s.withinLimit(c); err != nil {
+		return nil, err
+	}
+	if total := s.cfg.MaxTotal; total > 0 && s.reg.total() >= total {
+		return nil, domain.Errorf(domain.SessionLimit, "%d sessions of all clients are active, which is the limit (gateway.max_sessions); close one first", total).
+			With("limit", total).With("active", total)
+	}
+	s.unwatchLocked(id, func(w *watcher) bool { return w.client == c }) // it will be told everything
+	sl := &slot{id: id, client: c, state: opening, opened: make(chan struct{})}
+	s.install(sl)
+	return sl, nil
+}
+
+// install puts a slot with a session of its own into its place. The caller
+// holds the mutex.
+func (s *Service) install(sl *slot) {
+	sl.live = newLive(s, sl.id, sl.client)
+	for _, w := range s.reg.watchers[sl.id] {
+		w.disturbed = true
+	}
+	sl.live.att.watchers = s.reg.watching(sl.id)
+	s.reg.slots[sl.id] = sl
+}
+
+// withinLimit refuses a client one more session than it may have. The caller
+// holds the mutex.
+func (s *Service) withinLimit(c ports.Client) error {
 	if active := s.reg.active(c); active >= s.cfg.MaxSessions {
-		return nil, domain.Errorf(domain.SessionLimit, "%d sessions are active, which is the limit (acp.max_sessions); close one first", active).
+		return domain.Errorf(domain.SessionLimit, "%d sessions are active, which is the limit (acp.max_sessions); close one first", active).
 			With("limit", s.cfg.MaxSessions).With("active", active)
 	}
-	sl := &slot{id: id, client: c, state: opening, opened: make(chan struct{})}
-	sl.live = newLive(s, id, c)
-	s.reg.slots[id] = sl
-	return sl, nil
+	return nil
 }
 
 func errEnding() *domain.Error {
 	return domain.Errorf(domain.ShuttingDown, "The agent is shutting down; start it again and resume the session")
 }
 
-// settle makes a slot that was opening ready. It reports false when the slot
-// was closed meanwhile.
-func (s *Service) settle(sl *slot) bool {
+// settle makes a slot that was opening ready, for who opened it, and returns
+// the turns that are admitted. It reports false when the slot was closed
+// meanwhile.
+func (s *Service) settle(sl *slot) (admitted domain.QueueChanged, ok bool) {
+	s.reg.mu.Lock()
+	defer s.reg.mu.Unlock()
+	if sl.state != opening {
+		return admitted, false
+	}
+	if sl.next != nil {
+		sl.client, sl.next = sl.next, nil
+	}
+	sl.known = true
+	s.opened(sl)
+	return sl.admitted(), true
+}
+
+// opened makes an opening slot ready, with the registry's mutex held.
+func (s *Service) opened(sl *slot) {
+	sl.state = ready
+	close(sl.opened)
+	if len(sl.queue) == 0 {
+		s.startIdle(sl)
+	}
+}
+
+// unclaim makes a slot what it was before somebody tried to open it again: its
+// owner's, or waiting for one. It reports false when the slot was closed
+// meanwhile.
+func (s *Service) unclaim(sl *slot, c ports.Client, own bool) bool {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
 	if sl.state != opening {
 		return false
 	}
-	sl.state, sl.known = ready, true
-	close(sl.opened)
-	s.startIdle(sl)
+	if sl.client == c && !own { // it had taken the session already
+		sl.client = nil
+		sl.live.att.detach()
+	}
+	sl.next = nil
+	s.opened(sl)
+	if sl.client == nil {
+		s.await(sl)
+	}
 	return true
 }
 
@@ -108,9 +185,11 @@ func (s *Service) settle(sl *slot) bool {
 func (s *Service) drop(ctx context.Context, sl *slot) {
 	s.reg.mu.Lock()
 	if sl.state == closing {
-		sl.drained()
-		if sl.abandoned {
-			s.leave(sl)
+		if len(sl.queue) == 0 { // else the last turn does it
+			sl.drained()
+			if sl.abandoned {
+				s.leave(sl)
+			}
 		}
 		s.reg.mu.Unlock()
 		return
@@ -135,6 +214,7 @@ func (s *Service) shut(sl *slot, cause error, how string) {
 		wasReady := sl.state == ready
 		sl.state, sl.how, sl.empty = closing, how, make(chan struct{})
 		sl.stopIdle()
+		sl.stopGrace()
 		if wasReady {
 			if len(sl.queue) == 0 {
 				sl.drained()

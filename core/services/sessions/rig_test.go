@@ -162,7 +162,7 @@ type turn struct {
 
 func (w *world) tryAdmit(id domain.SessionID, queue bool) (*turn, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	ticket, err := w.svc.Admit(w.client, id, queue, cancel)
+	ticket, err := w.svc.Admit(w.client, id, sessions.Admission{Turn: domain.TurnID(fmt.Sprintf("turn-%d", nextID.Add(1))), Queue: queue, Cancel: cancel})
 	if err != nil {
 		cancel(nil)
 		return nil, err

@@ -21,6 +21,12 @@ type Config struct {
 	MaxSessions int           // active sessions of one client; at least 1
 	QueueLimit  int           // prompts waiting behind a running turn
 	IdleTimeout time.Duration // after which an idle session leaves memory; 0 never
+	// MaxTotal bounds the active sessions of all clients, also of lost ones; 0
+	// is no bound.
+	MaxTotal int
+	// Grace is how long what a lost client had goes on without one; 0 ends it
+	// at once.
+	Grace time.Duration
 }
 
 // Params is what a Service is built from. Every field is required.
@@ -56,7 +62,7 @@ type Service struct {
 func New(p Params) *Service {
 	return &Service{
 		p: p, cfg: p.Config,
-		reg:    registry{slots: make(map[domain.SessionID]*slot)},
+		reg:    registry{slots: make(map[domain.SessionID]*slot), watchers: make(map[domain.SessionID][]*watcher)},
 		leases: leases{port: p.Leases, held: make(map[domain.SessionID]*lease)},
 	}
 }
@@ -68,12 +74,37 @@ func (s *Service) trouble(ctx context.Context, id domain.SessionID, where string
 	s.p.Observer.Observe(ctx, domain.Trouble{Session: id, Where: where, Err: err})
 }
 
-// List returns one page of stored sessions.
-func (s *Service) List(ctx context.Context, q domain.SessionQuery) (domain.SessionPage, error) {
+// List returns one page of stored sessions, of those that c may use.
+func (s *Service) List(ctx context.Context, c ports.Client, q domain.SessionQuery) (domain.SessionPage, error) {
 	if q.Cwd != "" {
 		q.Cwd = s.p.Roots.Canonical(q.Cwd)
 	}
-	return s.p.Sessions.List(ctx, q)
+	rights := c.Info().Rights
+	if rights == nil || rights.Agents == nil && rights.Roots == nil {
+		return s.p.Sessions.List(ctx, q)
+	}
+	var out domain.SessionPage
+	for size := q.PageSize(); ; {
+		page, err := s.p.Sessions.List(ctx, q)
+		if err != nil {
+			return domain.SessionPage{}, err
+		}
+		for _, row := range page.Sessions {
+			if !rights.Session(row) {
+				continue
+			}
+			if len(out.Sessions) == size {
+				last := out.Sessions[size-1]
+				out.Next = &domain.SessionCursor{UpdatedAt: last.UpdatedAt, ID: last.ID}
+				return out, nil
+			}
+			out.Sessions = append(out.Sessions, row)
+		}
+		if page.Next == nil {
+			return out, nil
+		}
+		q.After = page.Next
+	}
 }
 
 // Event journals something the client wants remembered. The session must be

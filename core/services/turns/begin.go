@@ -24,6 +24,7 @@ func (t *turn) begin() error {
 		return err
 	}
 	t.held, t.view = true, view
+	t.view.Agent.Policy.Level = t.rights.Cap(view.Agent.Policy.Level)
 	t.mu.Lock()
 	t.before, t.cost, t.agent = view.Total, view.Cost, view.Agent.Alias
 	t.mu.Unlock()
@@ -44,23 +45,17 @@ func (t *turn) begin() error {
 	if err != nil {
 		return err
 	}
-	recs := []domain.Record{domain.UserSaid{Turn: t.id, ID: domain.MessageID(t.id + "-u"), Blocks: blocks, Command: t.command}}
+	recs := []domain.Record{domain.UserSaid{Turn: t.id, ID: t.message(), Blocks: blocks, Command: t.command}}
 	if view.Session.Title == "" && t.command == "" {
 		if title := domain.TitleFrom(blocks); title != "" {
 			recs = append(recs, domain.TitleSet{Title: title})
 		}
 	}
-	if err := t.emit.store(recs...); err != nil {
-		return err
-	}
-	t.mu.Lock()
-	t.begun = true
-	t.mu.Unlock()
-	if err := t.emit.send(t.telling, domain.TurnStarted{Turn: t.id}); err != nil {
-		return err
-	}
-	return t.emit.tell(recs...)
+	return t.emit.begin(recs...)
 }
+
+// message is the id of the user's message.
+func (t *turn) message() domain.MessageID { return domain.MessageID(t.id + "-u") }
 
 // readInstructions makes the system prompt while the user's message is being
 // journalled. The function it returns waits for it.

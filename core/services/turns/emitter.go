@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/services/sessions"
 )
 
 // errSealed is what a producer gets that outlived its turn.
@@ -22,14 +23,13 @@ type emitter struct {
 	// comes of it after that is expected, and dropped without a word.
 	left atomic.Bool
 
-	// recording is held over an append and its updates, so that the wire has
-	// the journal's order.
-	recording lock
-	// sending is held over each Send and guards open.
-	sending lock
-	open    []openCall
+	// feed is the session's way to the client. Its Recording lock is held over
+	// an append and its updates, so that the wire has the journal's order; its
+	// Sending lock is held over each Tell and guards open.
+	feed atomic.Pointer[sessions.Feed]
+	open []openCall
 	// compacting is the compaction that the client was told of and whose end
-	// it was not; "" when there is none. sending guards it too.
+	// it was not; "" when there is none. Sending guards it too.
 	compacting domain.CompactionID
 }
 
@@ -41,26 +41,29 @@ type openCall struct {
 }
 
 func newEmitter(t *turn) *emitter {
-	return &emitter{t: t, recording: newLock(), sending: newLock()}
+	m := &emitter{t: t}
+	m.feed.Store(t.live.Feed())
+	return m
 }
 
 // send sends one update. A late one is dropped, and reported to the observer:
 // somebody sent it who should have been joined.
 func (m *emitter) send(ctx context.Context, u domain.Update) error {
-	if err := m.sending.acquire(ctx); err != nil {
+	f := m.feed.Load()
+	if err := f.Sending.Acquire(ctx); err != nil {
 		return err
 	}
-	defer m.sending.release()
-	return m.pass(ctx, u)
+	defer f.Sending.Release()
+	return m.pass(ctx, f, u)
 }
 
-// pass sends one update, with the sending lock held.
-func (m *emitter) pass(ctx context.Context, u domain.Update) error {
+// pass sends one update, with the Sending lock of the feed held.
+func (m *emitter) pass(ctx context.Context, f *sessions.Feed, u domain.Update) error {
 	if m.sealed.Load() {
 		m.late(ctx, "turns: late update")
 		return errSealed
 	}
-	if err := m.t.live.Client().Send(ctx, m.t.sid, u); err != nil {
+	if err := f.Tell(ctx, u); err != nil {
 		return err
 	}
 	if opened, ok := u.(domain.CallOpened); ok {
@@ -80,15 +83,16 @@ func (m *emitter) pass(ctx context.Context, u domain.Update) error {
 // progress sends an intermediate report of a call. A tool that reports after
 // its call has ended is not heard.
 func (m *emitter) progress(ctx context.Context, u domain.CallChanged) {
-	if m.sending.acquire(ctx) != nil {
+	f := m.feed.Load()
+	if f.Sending.Acquire(ctx) != nil {
 		return
 	}
-	defer m.sending.release()
+	defer f.Sending.Release()
 	if !slices.ContainsFunc(m.open, func(o openCall) bool { return o.id == u.ID }) {
 		m.late(ctx, "turns: late progress")
 		return
 	}
-	_ = m.pass(ctx, u) // best effort: a client that has gone ends the turn by itself
+	_ = m.pass(ctx, f, u) // best effort: a client that has gone ends the turn by itself
 }
 
 // late reports what comes too late, unless the turn was given up.
@@ -101,23 +105,56 @@ func (m *emitter) late(ctx context.Context, what string) {
 // record journals records and then tells the client what follows from them.
 // stored says whether the first half was done.
 func (m *emitter) record(recs ...domain.Record) (stored bool, err error) {
-	if err := m.recording.acquire(m.t.writing); err != nil {
+	f := m.feed.Load()
+	if err := f.Recording.Acquire(m.t.writing); err != nil {
 		return false, err
 	}
-	defer m.recording.release()
+	defer f.Recording.Release()
 	if err := m.store(recs...); err != nil {
 		return false, err
 	}
 	m.noteEnds(recs)
+	defer f.Journalled(m.t.writing, recs...)
 	return true, m.tell(recs...)
+}
+
+// begin journals how the turn begins and tells what follows from it: to those
+// who observe also the prompt, which the client shows itself.
+func (m *emitter) begin(recs ...domain.Record) error {
+	f := m.t.live.Feed()
+	m.feed.Store(f) // the one before may have been given up
+	if err := f.Recording.Acquire(m.t.writing); err != nil {
+		return err
+	}
+	defer f.Recording.Release()
+	if err := f.Sending.Acquire(m.t.writing); err != nil {
+		return err
+	}
+	f.Forget() // what a turn left behind that was given up
+	f.Sending.Release()
+	if err := m.store(recs...); err != nil {
+		return err
+	}
+	defer f.Journalled(m.t.writing, recs...)
+	m.t.mu.Lock()
+	m.t.begun = true
+	m.t.mu.Unlock()
+	for _, b := range m.t.prompt.Blocks {
+		m.t.live.Show(domain.UserMessage{ID: m.t.message(), Block: b})
+	}
+	if err := m.send(m.t.telling, domain.TurnStarted{Turn: m.t.id}); err != nil {
+		return err
+	}
+	return m.tell(recs...)
 }
 
 // noteEnds remembers the ends of calls among journalled records, in case the
 // client cannot be told of them now.
 func (m *emitter) noteEnds(recs []domain.Record) {
+	f := m.feed.Load()
 	for _, rec := range recs {
 		end, ok := rec.(domain.CallFinished)
-		if !ok || m.sending.acquire(m.t.telling) != nil {
+		if !ok || f.Sending.Acquire(m.t.telling) != nil {
 			continue
 		}
 		for i := range m.open {
@@ -125,7 +162,7 @@ func (m *emitter) noteEnds(recs []domain.Record) {
 				m.open[i].end = &end
 			}
 		}
-		m.sending.release()
+		f.Sending.Release()
 	}
 }
 
@@ -163,20 +200,22 @@ func (m *emitter) tell(recs ...domain.Record) error {
 // unfinished returns the calls that were announced and have no final status;
 // none when the turn was given up meanwhile.
 func (m *emitter) unfinished() []openCall {
-	if m.sending.acquire(m.t.telling) != nil {
+	f := m.feed.Load()
+	if f.Sending.Acquire(m.t.telling) != nil {
 		return nil
 	}
-	defer m.sending.release()
+	defer f.Sending.Release()
 	return slices.Clone(m.open)
 }
 
 // unfinishedCompaction returns the compaction that was announced and has no
 // final status, "" when there is none.
 func (m *emitter) unfinishedCompaction() domain.CompactionID {
-	if m.sending.acquire(m.t.telling) != nil {
+	f := m.feed.Load()
+	if f.Sending.Acquire(m.t.telling) != nil {
 		return ""
 	}
-	defer m.sending.release()
+	defer f.Sending.Release()
 	return m.compacting
 }
 
@@ -190,27 +229,30 @@ func (m *emitter) leave() {
 // seal lets nothing more through: when it returns, no Send is under way. After
 // a cancel it waits only for the Send to notice.
 func (m *emitter) seal() {
+	f := m.feed.Load()
 	m.sealed.Store(true)
-	if m.sending.acquire(m.t.ctx) != nil {
+	if f.Sending.Acquire(m.t.ctx) != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(m.t.ctx), noticeLimit)
 		defer cancel()
-		if m.sending.acquire(ctx) != nil {
+		if f.Sending.Acquire(ctx) != nil {
 			return
 		}
 	}
-	m.sending.release()
+	f.Forget()
+	f.Sending.Release()
 }
 
 // closeAll tells the end of a compaction and of every open call, past the seal,
 // as long as the context lasts: the one that is journalled, else a failure with
 // the text. It returns those calls.
 func (m *emitter) closeAll(ctx context.Context, text string) []openCall {
-	if m.sending.acquire(ctx) != nil {
+	f := m.feed.Load()
+	if f.Sending.Acquire(ctx) != nil {
 		return nil
 	}
-	defer m.sending.release()
+	defer f.Sending.Release()
 	if m.compacting != "" && ctx.Err() == nil {
-		_ = m.t.live.Client().Send(ctx, m.t.sid, domain.CompactionChanged{ID: m.compacting, Status: domain.CompactionCancelled})
+		_ = f.Tell(ctx, domain.CompactionChanged{ID: m.compacting, Status: domain.CompactionCancelled})
 		m.compacting = ""
 	}
 	open := m.open
@@ -222,7 +264,7 @@ func (m *emitter) closeAll(ctx context.Context, text string) []openCall {
 		}
 		for _, u := range domain.Updates(end) {
 			if ctx.Err() == nil {
-				_ = m.t.live.Client().Send(ctx, m.t.sid, u) // fails only when nobody listens any more
+				_ = f.Tell(ctx, u) // fails only when nobody listens any more
 			}
 		}
 	}

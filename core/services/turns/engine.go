@@ -53,6 +53,7 @@ type turn struct {
 	id     domain.TurnID
 	sid    domain.SessionID
 	prompt domain.Prompt
+	rights *domain.Rights // of the client that sent it
 	ticket *sessions.Ticket
 	live   *sessions.Live
 	emit   *emitter
@@ -106,7 +107,9 @@ type turn struct {
 
 // Begin admits a prompt of client c without blocking; it only touches memory.
 // The returned function is the turn and must be called exactly once. The
-// turn ends early when ctx is cancelled, whatever the cause.
+// turn ends early when ctx is cancelled, unless the connection is lost and the
+// session waits for another, or is another client's by now: then only the
+// function returns early, with the cause, and the turn goes on.
 func (e *Engine) Begin(ctx context.Context, c ports.Client, id domain.SessionID, p domain.Prompt) (func() (domain.TurnOutcome, error), error) {
 	if !p.Usable() {
 		return nil, domain.Errorf(domain.InvalidArgument, "The prompt holds nothing to answer; send text, a resource or a link")
@@ -116,17 +119,17 @@ func (e *Engine) Begin(ctx context.Context, c ports.Client, id domain.SessionID,
 	t.ctx, t.cancel = context.WithCancelCause(lasting)
 	t.writing, t.endWriting = context.WithCancelCause(lasting)
 	t.telling, t.endTelling = context.WithCancelCause(lasting)
-	ticket, err := e.p.Sessions.Admit(c, id, p.Queue, t.cancel)
+	ticket, err := e.p.Sessions.Admit(c, id, sessions.Admission{Turn: t.id, Blocks: p.Blocks, Queue: p.Queue, Cancel: t.cancel})
 	if err != nil {
 		t.cancel(nil)
 		t.endWriting(nil)
 		t.endTelling(nil)
 		return nil, err
 	}
-	t.ticket, t.live, t.emit = ticket, ticket.Live, newEmitter(t)
-	stop := context.AfterFunc(ctx, func() { t.cancel(causeOf(ctx)) })
+	t.ticket, t.live = ticket, ticket.Live
+	t.emit, t.rights = newEmitter(t), c.Info().Rights
+	stop := context.AfterFunc(ctx, func() { ticket.Interrupt(causeOf(ctx)) })
 	return func() (domain.TurnOutcome, error) {
-		defer t.cancel(nil)
 		defer stop()
 		return t.run()
 	}, nil

@@ -20,7 +20,16 @@ func (t *turn) finish(stop domain.Stop, err error) {
 	if err != nil {
 		text = "The turn broke off before this call finished; it may or may not have taken effect."
 	}
-	werr := t.storeEnd(stop, err, text)
+	if !t.begun {
+		t.decide(stop, err)
+		return // there is nothing to journal or to tell
+	}
+	feed := t.emit.feed.Load()
+	werr := feed.Recording.Acquire(t.writing)
+	if werr == nil {
+		defer feed.Recording.Release()
+		werr = t.storeEnd(stop, err, text)
+	}
 	if errors.Is(werr, errSealed) {
 		return // given up: the outcome and the journal's end are lastWords'
 	}

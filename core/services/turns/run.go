@@ -30,8 +30,8 @@ var (
 	errTooLate   = errors.New("the journal did not take the end of a cancelled turn in time")
 )
 
-// run is the task of the prompt: it starts the work, waits for it, and gives
-// it up when it hangs after a cancel.
+// run is the task of the prompt: it starts the work and sees it to its end. When
+// nobody waits for the answer any more, somebody else does that.
 func (t *turn) run() (domain.TurnOutcome, error) {
 	start := t.e.p.Clock()
 	t.e.p.Observer.Observe(t.ctx, domain.TurnBegan{Session: t.sid, Turn: t.id, Trace: t.prompt.Trace, Prompt: t.prompt.Blocks})
@@ -41,6 +41,20 @@ func (t *turn) run() (domain.TurnOutcome, error) {
 		defer t.endWriting(nil)
 		t.work()
 	}()
+	select {
+	case <-done:
+	case <-t.ctx.Done():
+	case <-t.ticket.Left():
+		t.ticket.Continue(func() { _, _ = t.see(start, done) })
+		return domain.TurnOutcome{}, domain.Disconnected
+	}
+	return t.see(start, done)
+}
+
+// see waits for the work, gives it up when it hangs after a cancel, and gives
+// up the turn's place.
+func (t *turn) see(start time.Time, done <-chan struct{}) (domain.TurnOutcome, error) {
+	defer t.cancel(nil)
 	var stray <-chan struct{}
 	select {
 	case <-done:
@@ -63,6 +77,10 @@ func (t *turn) run() (domain.TurnOutcome, error) {
 	}
 	t.mu.Unlock()
 	t.e.p.Observer.Observe(t.ctx, event)
+	if stray != nil {
+		t.live.Abandon(t.emit.feed.Load())
+	}
+	t.ticket.Ended(outcome, err)
 	t.ticket.Done(stray)
 	return outcome, err
 }

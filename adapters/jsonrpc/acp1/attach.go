@@ -1,0 +1,62 @@
+package acp1
+
+import (
+	"context"
+
+	"github.com/berth-dev/berth/adapters/jsonrpc"
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// await serves _berth/session/await: the answer that a prompt gets, for a client
+// that has the session by now and did not send the prompt. params.turnId names
+// the turn; without it the one that was admitted last is meant.
+func (c *connection) await(ctx context.Context, id domain.SessionID, p object) (jsonrpc.Task, error) {
+	if !id.Valid() {
+		return nil, domain.NoSession(id)
+	}
+	run, err := c.p.Sessions.Await(c.client, id, domain.TurnID(p.text("turnId")))
+	if err != nil {
+		return nil, err
+	}
+	c.turns.add(id, jsonrpc.Answered(ctx))
+	return func(ctx context.Context) (jsonrpc.Reply, error) {
+		out, err := run(ctx)
+		if err != nil {
+			return jsonrpc.Reply{}, jsonrpc.Observed(err) // with the end of the turn
+		}
+		return jsonrpc.Reply{Result: c.turned(id, out)}, nil
+	}, nil
+}
+
+// observe serves _berth/session/observe: everything that goes on in a session
+// that another client has, after its history if params.replay is true.
+func (c *connection) observe(ctx context.Context, id domain.SessionID, p object) (jsonrpc.Task, error) {
+	if k := kindOf(p["replay"]); k != 't' && k != 'f' && !absent(p["replay"]) {
+		return nil, domain.Errorf(domain.InvalidArgument, "replay must be true or false")
+	}
+	run, err := c.p.Sessions.Observe(c.client, id, p.flag("replay"), jsonrpc.Answered(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (jsonrpc.Reply, error) {
+		opened, err := run(ctx)
+		if err != nil {
+			return jsonrpc.Reply{}, err
+		}
+		return jsonrpc.Reply{Result: c.opened(opened)}, nil
+	}, nil
+}
+
+// unobserve serves _berth/session/unobserve. What is not observed is left so.
+func (c *connection) unobserve(_ context.Context, id domain.SessionID, _ object) (jsonrpc.Task, error) {
+	c.p.Sessions.Unobserve(c.client, id)
+	return func(context.Context) (jsonrpc.Reply, error) { return jsonrpc.Reply{}, nil }, nil
+}
+
+// queueParams is the params of _berth/session/queue, which tells an observer
+// which turns are admitted.
+type queueParams struct {
+	SessionID domain.SessionID `json:"sessionId"`
+	Running   domain.TurnID    `json:"running,omitempty"`
+	Queued    []queuedTurn     `json:"queued"`
+}

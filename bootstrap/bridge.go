@@ -1,0 +1,131 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/berth-dev/berth/adapters/bridge"
+	"github.com/berth-dev/berth/adapters/jsonrpc"
+	"github.com/berth-dev/berth/adapters/jsonrpc/tether"
+	"github.com/berth-dev/berth/adapters/ws"
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// BridgeOptions are what a bridge is told by flags, besides the settings.
+type BridgeOptions struct {
+	// URL, if set, is the gateway, in place of bridge.url and of the daemon of
+	// the data directory.
+	URL string
+	// Token, if set, is what is shown to it.
+	Token Secret
+	// Insecure lets a token go to another machine without TLS.
+	Insecure bool
+
+	Agent           string
+	Session         string
+	Label           string
+	Reset           bool
+	RequireExisting bool
+	Provenance      string // "", "meta" or "meta+receipt"
+
+	// Verbose, if set, gets a line about everything that happens.
+	Verbose io.Writer
+	Env     []string
+}
+
+// RunBridge connects standard input and the given output with a gateway until
+// the input ends or a signal comes. A second signal ends the process at once.
+func RunBridge(cfg *Config, out io.Writer, o BridgeOptions) error {
+	if cfg.Bridge.Protocol == "openclaw" {
+		return errors.New("this version cannot speak to an OpenClaw Gateway; bridge.protocol and --protocol take acp alone")
+	}
+	find := &gatewayFinder{cfg: cfg, o: o}
+	if _, err := find.target(); err != nil && isFinal(err) {
+		return err
+	}
+	if err := forgetVariables(cfg.SecretVariables()); err != nil && o.Verbose != nil {
+		fmt.Fprintf(o.Verbose, "bridge: other programs of this user can see the token in the environment: %v\n", err)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, endSignals()...)
+	defer signal.Stop(signals)
+	if pipes := brokenPipes(); pipes != nil {
+		ignored := make(chan os.Signal, 1)
+		signal.Notify(ignored, pipes...)
+		defer signal.Stop(ignored)
+	}
+	go func() { // ends with the process
+		<-signals
+		cancel(domain.ProcessEnding)
+		select {
+		case <-signals:
+		case <-time.After(leaveLimit):
+		}
+		os.Exit(1)
+	}()
+	return newBridge(cfg, find, jsonrpc.NewStdio(os.Stdin, out, int(cfg.Gateway.MaxMessageBytes)), o).Run(ctx)
+}
+
+// newBridge puts a bridge together.
+func newBridge(cfg *Config, find *gatewayFinder, editor jsonrpc.Frames, o BridgeOptions) *bridge.Bridge {
+	host, _ := os.Hostname()
+	c := bridge.Config{
+		Dial: find.dial,
+		Sessions: bridge.SessionFlags{
+			Agent: o.Agent, Key: o.Session, Label: o.Label, Reset: o.Reset, RequireExisting: o.RequireExisting,
+		},
+		Provenance: o.Provenance, Host: host,
+		Memory: bridgeMemory{dir: bridgeCache(), gateway: find.name()},
+		Info:   bridge.Info{Name: "berth", Title: "Berth", Version: Version().Version},
+	}
+	if o.Verbose != nil {
+		c.Log = func(format string, args ...any) { fmt.Fprintf(o.Verbose, "bridge: "+format+"\n", args...) }
+	}
+	return bridge.New(editor, c)
+}
+
+// dial opens a socket to the gateway, wherever it is now.
+func (f *gatewayFinder) dial(ctx context.Context, connection, link string) (bridge.Dialled, error) {
+	t, err := f.target()
+	if err != nil {
+		if isFinal(err) {
+			return bridge.Dialled{}, &bridge.Refused{Err: err}
+		}
+		return bridge.Dialled{}, err
+	}
+	token, err := t.token.Reveal()
+	if err != nil {
+		return bridge.Dialled{}, &bridge.Refused{Err: fmt.Errorf("the gateway's token: %w", err)}
+	}
+	head := http.Header{tether.Header: {link}}
+	if connection != "" {
+		head.Set(ws.HeaderConnection, connection)
+	}
+	d := ws.DialConfig{
+		URL: t.url, Token: token, Header: head, Fingerprint: t.fingerprint,
+		Conn: ws.Config{MaxBytes: bridgeMessageBytes, PingInterval: f.cfg.Gateway.PingInterval},
+	}
+	if connection == "" {
+		d.Agent = f.o.Agent
+	}
+	if !t.local {
+		d.Proxy = http.ProxyFromEnvironment
+	}
+	c, err := ws.Dial(ctx, d)
+	if err != nil {
+		return bridge.Dialled{}, f.judge(t, token, err)
+	}
+	return bridge.Dialled{Frames: c, Connection: c.ID(), Link: c.Header().Get(tether.Header), Gone: c.Gone()}, nil
+}
+
+// bridgeMessageBytes is the longest message of a gateway's: what editors take
+// on a line.
+const bridgeMessageBytes = 64 << 20

@@ -1,0 +1,100 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// Drain takes no more prompts and sessions and returns when the last turn has
+// ended, or with the context's cause. Clients stay connected and see their
+// turns to the end; Stop follows.
+func (a *App) Drain(ctx context.Context) error {
+	a.draining.Store(true)
+	return a.p.Sessions.Drain(ctx)
+}
+
+// conduct is how a daemon behaves until it ends.
+type conduct struct {
+	signals <-chan os.Signal
+	failed  <-chan error // what ends the daemon by itself
+	limit   time.Duration
+	reload  func()
+	// drain takes nothing new and returns when what runs has ended.
+	drain func(context.Context) error
+	// stop ends everything, in at most leaveLimit.
+	stop func(context.Context) error
+	tell func(string)
+	exit func(code int) // ends the process at once
+}
+
+// run obeys signals: one of reloading reloads, one of ending lets turns finish
+// for as long as they may and then ends everything, a second one ends the
+// process at once. It returns when all has ended.
+func (c conduct) run() error {
+	failed := c.wait()
+	if failed == nil && c.limit > 0 {
+		c.finish()
+	}
+	over := make(chan struct{})
+	defer close(over)
+	go func() { // ends with run, or with the process
+		limit := time.NewTimer(leaveLimit)
+		defer limit.Stop()
+		for {
+			select {
+			case sig := <-c.signals:
+				if asksReload(sig) {
+					continue
+				}
+			case <-limit.C:
+			case <-over:
+				return
+			}
+			c.exit(1)
+			return
+		}
+	}()
+	return errors.Join(failed, c.stop(context.Background()))
+}
+
+// wait returns when the daemon is to end; with why, if that is a failure.
+func (c conduct) wait() error {
+	for {
+		select {
+		case sig := <-c.signals:
+			if !asksReload(sig) {
+				return nil
+			}
+			c.reload()
+		case err := <-c.failed:
+			return err
+		}
+	}
+}
+
+// finish gives turns their time. A second signal ends the process.
+func (c conduct) finish() {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), c.limit, domain.ProcessEnding)
+	defer cancel()
+	c.tell("ending: no more connections and prompts are taken; turns may finish for " + c.limit.String())
+	drained := make(chan error, 1)
+	go func() { drained <- c.drain(ctx) }() // ends with ctx at the latest
+	for {
+		select {
+		case err := <-drained:
+			if err != nil {
+				c.tell("ending: turns that did not finish in " + c.limit.String() + " are cancelled")
+			}
+			return
+		case sig := <-c.signals:
+			if !asksReload(sig) { // there is nothing left to reload for
+				c.exit(1)
+				return
+			}
+		}
+	}
+}

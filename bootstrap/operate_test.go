@@ -1,0 +1,142 @@
+package bootstrap
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-dev/berth/adapters/memory"
+	"github.com/berth-dev/berth/adapters/ws"
+)
+
+// daemonOf starts a daemon of a file on a free port.
+func (w written) daemonOf(text string, opts ...Option) (*Daemon, *safeBuffer) {
+	w.t.Helper()
+	log := &safeBuffer{}
+	w.set("[gateway]\nlisten = \"127.0.0.1:0\"\n" + text)
+	cfg, err := w.read()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	opts = append([]Option{WithStore(keeping{memory.New(time.Now)}), WithLog(log), WithReload(w.read)}, opts...)
+	d, err := StartDaemon(w.t.Context(), cfg, opts...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if err := d.Stop(context.Background()); err != nil {
+			w.t.Errorf("stop: %v", err)
+		}
+	})
+	return d, log
+}
+
+// token is the one for programs of the same user.
+func (w written) token() string {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.dir, "data", "bridge-token"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// get asks a daemon over HTTP.
+func (w written) get(d *Daemon, path, token string) (int, string) {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+d.Info().Address+path, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// dial connects a client over WebSocket and opens a session.
+func (w written) dial(d *Daemon) *talker {
+	w.t.Helper()
+	c, err := ws.Dial(w.t.Context(), ws.DialConfig{URL: d.Info().URL, Token: w.token()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	k := &talker{t: w.t, frames: c}
+	k.open()
+	return k
+}
+
+// A scrape needs a token and shows what was done; drain and reload are seen.
+func TestDaemon_Operations(t *testing.T) {
+	w := written{t, t.TempDir()}
+	text := w.scripts(map[string]string{"s": "--- next always\ntext \"begun \"\ndelay 300ms\ntext \"and finished\"\nusage input=7 output=3 cost=0.02\n"}) +
+		"[agents.a]\nmodel = \"s/m\"\n"
+	d, log := w.daemonOf(text)
+	if status, body := w.get(d, "/metrics", ""); status != http.StatusUnauthorized || strings.Contains(body, "berth_") {
+		t.Errorf("without a token: %d %s", status, body)
+	}
+	if status, body := w.get(d, "/readyz", ""); status != http.StatusOK {
+		t.Errorf("readyz: %d %s", status, body)
+	}
+	k := w.dial(d)
+	if got := k.answer(k.prompt("go")); !strings.Contains(got, "end_turn") {
+		t.Fatalf("a turn ended with %s", got)
+	}
+	w.set("[gateway]\nlisten = \"127.0.0.1:0\"\n" + text + "title = \"Renamed\"\n")
+	if err := d.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	status, body := w.get(d, "/metrics", w.token())
+	for _, want := range []string{
+		`berth_turns_total{agent="a",outcome="end_turn"} 1`, `berth_model_tokens_total{model="s/m",type="input"} 7`, `berth_model_cost_dollars_total{agent="a",model="s/m"} 0.02`,
+		`berth_sessions{state="idle"} 1`, `berth_gateway_connections{transport="websocket"} 1`, `berth_gateway_draining 0`, `berth_config_reloads_total{outcome="applied"} 1`,
+		`berth_store_append_duration_seconds_count`, `berth_gateway_refused_total{status="401"`,
+	} {
+		if status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("the scrape (%d) lacks %s:\n%s", status, want, body)
+		}
+	}
+
+	running := k.prompt("once more")
+	k.until("begun ")
+	drained := make(chan error, 1)
+	go func() { drained <- d.Drain(t.Context()) }()
+	for ready := http.StatusOK; ready == http.StatusOK; {
+		ready, _ = w.get(d, "/readyz", "")
+	}
+	if status, _ := w.get(d, "/healthz", ""); status != http.StatusOK {
+		t.Errorf("healthz in the drain: %d", status)
+	}
+	if status, body := w.get(d, "/metrics", w.token()); status != http.StatusOK || !strings.Contains(body, "berth_gateway_draining 1") {
+		t.Errorf("the scrape in the drain: %d", status)
+	}
+	if _, err := ws.Dial(t.Context(), ws.DialConfig{URL: d.Info().URL, Token: w.token()}); err == nil || !strings.Contains(err.Error(), "503") {
+		t.Errorf("a new connection in the drain: %v", err)
+	}
+	if got := k.answer(running); !strings.Contains(got, "and finished") || !strings.Contains(got, "end_turn") {
+		t.Errorf("the turn that ran ended with %s", got)
+	}
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+	if err := d.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if got := log.String(); !strings.Contains(got, "agents.a.title") {
+		t.Errorf("the log does not tell of the reload:\n%s", got)
+	}
+}
