@@ -2,11 +2,14 @@
 //
 // It holds what every provider shares: the list of configured providers
 // (this file), what is known about common models (catalogue.go), one HTTP
-// client with its time limits (transport.go, exchange.go), the reader of event
-// streams (events.go), the meaning of refusals (refusal.go), what may stand in
-// an error (redact.go) and the rule of retrying (retry.go). A wire format is a
-// child package: openai, scripted, offline. Children import this package,
-// never the other way round; bootstrap hands their Openers to New.
+// client with its time limits (transport.go, exchange.go), the readers of
+// streams (events.go, lines.go, scanner.go), fields and endings as all wires
+// have them (fields.go, closing.go, names.go), the meaning of refusals
+// (refusal.go), what may stand in an error (redact.go), the rules of retrying
+// and of falling back (retry.go, fallback.go), and what several wires must know
+// of one maker's models (effort.go, claude.go). A wire format is a child
+// package, such as openai. Children import this package, never the other way
+// round and never each other; bootstrap hands their Openers to New.
 //
 // Nothing is opened, read or resolved before a model is asked: importing the
 // package and calling New cost no more than the allocation of the lists.

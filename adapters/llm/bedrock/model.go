@@ -7,7 +7,7 @@
 //
 // The key is either an API key of Bedrock's, which travels with the request,
 // or an access key, which signs it (key.go, sigv4.go). Amazon's SDK is not
-// used: the signature and the frames are a few hundred lines, and all else is
+// used: keys, signature and frames are under five hundred lines, and all else is
 // JSON over HTTP, with the limits and errors of every other provider.
 //
 // Read next: request.go (what is sent), frames.go (the wire), reply.go (what
