@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/adapters/ws"
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports"
@@ -30,6 +31,8 @@ type gateway struct {
 	streams http.Handler // /acp without upgrade, behind no guard but its own
 	metrics http.Handler // /metrics, behind the guard
 	console http.Handler // /, files that hold no data
+	// endStreams ends what streams serves, so that their requests end.
+	endStreams func()
 }
 
 // newGateway puts the handlers together.
@@ -55,6 +58,7 @@ func newGateway(lc fx.Lifecycle, cfg *Config, o *options, app *App, keys *gatewa
 		NewID: o.ids, Serve: g.serveSocket, Park: cfg.Gateway.DetachGrace,
 	})
 	g.leaving = append(g.leaving, g.sockets.Stop)
+	g.addStreams(lc, o)
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
 		g.leave()
 		return g.sockets.Close(ctx, domain.ProcessEnding)
@@ -141,20 +145,25 @@ func (g *gateway) refused(r ws.Refusal) {
 
 // serveSocket serves one WebSocket.
 func (g *gateway) serveSocket(ctx context.Context, _ *ws.Conn, p ws.Peer) {
+	g.serve(ctx, p.Frames, p, "websocket")
+}
+
+// serve serves one connection of any transport.
+func (g *gateway) serve(ctx context.Context, frames jsonrpc.Frames, p ws.Peer, transport string) {
 	dialect := ""
 	if p.Protocol == ws.ProtocolZeroclaw {
 		dialect = "zeroclaw"
 	}
 	began := g.clock()
 	g.observer.Observe(ctx, domain.PeerConnected{
-		Connection: p.Connection, Request: p.Request, Remote: p.Remote, Principal: p.Principal.Name, Transport: "websocket", Protocol: p.Protocol,
+		Connection: p.Connection, Request: p.Request, Remote: p.Remote, Principal: p.Principal.Name, Transport: transport, Protocol: p.Protocol,
 	})
-	err := g.app.ServePeer(ctx, p.Frames, Peer{Agent: p.Agent, Dialect: dialect, ConnectionID: p.Connection, Remote: p.Remote})
+	err := g.app.ServePeer(ctx, frames, Peer{Agent: p.Agent, Dialect: dialect, ConnectionID: p.Connection, Remote: p.Remote})
 	if errors.Is(context.Cause(ctx), ws.ErrRevoked) {
 		err = ws.ErrRevoked
 	}
 	g.observer.Observe(ctx, domain.PeerGone{
-		Connection: p.Connection, Transport: "websocket", Duration: max(0, g.clock().Sub(began)), Err: err,
+		Connection: p.Connection, Transport: transport, Duration: max(0, g.clock().Sub(began)), Err: err,
 	})
 }
 
@@ -175,5 +184,6 @@ func newServer(g *gateway) *http.Server {
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetHTTP2(true)
 	s.Protocols.SetUnencryptedHTTP2(true)
+	g.carryStreams(s)
 	return s
 }
