@@ -91,34 +91,41 @@ func allowedHosts(cfg *Config) []string {
 	return hosts
 }
 
-// routes says who answers what.
+// routes says who answers what. A path counts as it was sent: nothing is
+// cleaned and nobody is sent elsewhere, so no query is repeated.
 func (g *gateway) routes() http.Handler {
-	mux := http.NewServeMux()
+	get := []string{http.MethodGet, http.MethodHead}
 	acp := g.guard.Protect(g.sockets, http.MethodGet)
-	mux.HandleFunc("/acp", func(w http.ResponseWriter, r *http.Request) {
-		if g.streams != nil && !ws.Upgrades(r) {
-			g.streams.ServeHTTP(w, r)
-			return
-		}
-		acp.ServeHTTP(w, r)
-	})
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) { state(w, r, http.StatusOK, "ok") })
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
-		if !g.ready.Load() {
-			state(w, r, http.StatusServiceUnavailable, "not ready")
-			return
-		}
-		state(w, r, http.StatusOK, "ready")
-	})
+	metrics, page := http.NotFoundHandler(), http.NotFoundHandler()
 	if g.metrics != nil {
-		mux.Handle("/metrics", g.guard.Protect(g.metrics, http.MethodGet))
+		metrics = g.metrics
 	}
-	rest := g.console
-	if rest == nil {
-		rest = http.NotFoundHandler()
+	if g.console != nil {
+		page = g.console
 	}
-	mux.Handle("/", g.guard.Visible(rest, http.MethodGet, http.MethodHead))
-	return mux
+	metrics, page = g.guard.Protect(metrics, get...), g.guard.Visible(page, get...)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/acp":
+			if g.streams != nil && !ws.Upgrades(r) {
+				g.streams.ServeHTTP(w, r)
+				return
+			}
+			acp.ServeHTTP(w, r)
+		case "/healthz":
+			state(w, r, http.StatusOK, "ok")
+		case "/readyz":
+			if g.ready.Load() {
+				state(w, r, http.StatusOK, "ready")
+				return
+			}
+			state(w, r, http.StatusServiceUnavailable, "not ready")
+		case "/metrics":
+			metrics.ServeHTTP(w, r)
+		default:
+			page.ServeHTTP(w, r)
+		}
+	})
 }
 
 // state answers a question of a service manager or a balancer. It tells
@@ -143,6 +150,13 @@ func (g *gateway) refused(r ws.Refusal) {
 	g.observer.Observe(context.Background(), domain.PeerRefused(r))
 }
 
+// rights are what a connection may do.
+func (g *gateway) rights(p ws.Principal) *domain.Rights {
+	return &domain.Rights{
+		Name: p.Name, Agents: p.Agents, Level: p.Level, Roots: p.Roots, Observe: p.Observe, MCPCommands: p.MCPCommands,
+	}
+}
+
 // serveSocket serves one WebSocket.
 func (g *gateway) serveSocket(ctx context.Context, _ *ws.Conn, p ws.Peer) {
 	g.serve(ctx, p.Frames, p, "websocket")
@@ -158,7 +172,9 @@ func (g *gateway) serve(ctx context.Context, frames jsonrpc.Frames, p ws.Peer, t
 	g.observer.Observe(ctx, domain.PeerConnected{
 		Connection: p.Connection, Request: p.Request, Remote: p.Remote, Principal: p.Principal.Name, Transport: transport, Protocol: p.Protocol,
 	})
-	err := g.app.ServePeer(ctx, frames, Peer{Agent: p.Agent, Dialect: dialect, ConnectionID: p.Connection, Remote: p.Remote})
+	err := g.app.ServePeer(ctx, frames, Peer{
+		Rights: g.rights(p.Principal), Agent: p.Agent, Dialect: dialect, ConnectionID: p.Connection, Remote: p.Remote,
+	})
 	if errors.Is(context.Cause(ctx), ws.ErrRevoked) {
 		err = ws.ErrRevoked
 	}
