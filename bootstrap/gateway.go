@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/berth-dev/berth/adapters/console"
 	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/adapters/ws"
 	"github.com/berth-dev/berth/core/domain"
@@ -36,8 +37,12 @@ type gateway struct {
 }
 
 // newGateway puts the handlers together.
-func newGateway(lc fx.Lifecycle, cfg *Config, o *options, app *App, keys *gatewayKeys) *gateway {
-	g := &gateway{cfg: cfg, app: app, observer: app.p.Observer, clock: o.clock}
+func newGateway(lc fx.Lifecycle, cfg *Config, o *options, app *App, keys *gatewayKeys) (*gateway, error) {
+	page, err := console.New()
+	if err != nil {
+		return nil, err
+	}
+	g := &gateway{cfg: cfg, app: app, observer: app.p.Observer, clock: o.clock, console: page}
 	if o.metrics != nil {
 		g.metrics = o.metrics
 	}
@@ -63,7 +68,7 @@ func newGateway(lc fx.Lifecycle, cfg *Config, o *options, app *App, keys *gatewa
 		g.leave()
 		return g.sockets.Close(ctx, domain.ProcessEnding)
 	}))
-	return g
+	return g, nil
 }
 
 // leave takes no more connections. Those there are go on.
