@@ -1,6 +1,7 @@
 // A tool call as the story shows it.
-import {diffNode, el, icon, longText, mediaNode} from "./nodes.js";
+import {blockNode, diffNode, el, icon, longText, mediaNode} from "./nodes.js";
 import {hunks, stat} from "./diff.js";
+import {parse} from "./markdown.js";
 import {line, shortPath} from "./text.js";
 
 const STATUS = {
@@ -69,7 +70,7 @@ export class CallNode {
 		const places = item.locations.slice(0, 20).map((l) => el("li", {text: shortPath(l.path, this.#base) + (l.line ? `:${l.line}` : "")}));
 		this.body.replaceChildren(
 			...(places.length && !item.content.some((c) => c?.type === "diff") ? [el("ul", {class: "places", "aria-label": "Files"}, ...places)] : []),
-			...contents(item.content),
+			...contents(item.content, this.#base),
 			...this.#raw("Input", item.rawInput),
 			...(item.content.length ? [] : this.#raw("Output", item.rawOutput)),
 		);
@@ -86,18 +87,18 @@ export class CallNode {
 	}
 }
 
-/** contents makes the nodes of what a call shows. */
-export function contents(list) {
-	return list.map((c) => {
-		if (c?.type === "diff") return diffNode(c);
-		if (c?.type === "content" && c.content?.type === "text") return longText(unfence(c.content.text ?? ""));
-		if (c?.type === "content" && c.content) return mediaNode(c.content);
-		return el("p", {class: "dim", text: `[${line(c?.type, 40)}]`});
+/** contents makes the nodes of what a call shows; paths are told from base. */
+export function contents(list, base = "") {
+	return list.flatMap((c) => {
+		if (c?.type === "diff") return [diffNode(c, shortPath(c.path, base))];
+		if (c?.type === "content" && c.content?.type === "text") return written(c.content.text ?? "");
+		if (c?.type === "content" && c.content) return [mediaNode(c.content)];
+		return [el("p", {class: "dim", text: `[${line(c?.type, 40)}]`})];
 	});
 }
 
-/** unfence takes the fence off output that is one block of code. */
-function unfence(text) {
-	const m = /^(`{3,})[^\n`]*\n([\s\S]*?)\n?\1\s*$/.exec(text);
-	return m && !m[2].includes(m[1]) ? m[2] : text;
+/** written is output of a tool: Markdown where it has fences, else as it is. */
+function written(text) {
+	if (!/^(```|~~~)/m.test(text)) return [longText(text)];
+	return parse(text).map((b) => (b.type === "code" ? longText(b.text) : el("div", {class: "md"}, blockNode(b))));
 }

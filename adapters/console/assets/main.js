@@ -50,7 +50,7 @@ $("signin-form").addEventListener("submit", async (e) => {
 	button.disabled = true;
 	const problem = await probe(token);
 	button.disabled = false;
-	if (problem) return askForToken(problem);
+	if (problem) return askForToken(token ? problem : "This gateway asks for a token.");
 	$("token").value = "";
 	sessionStorage.setItem(TOKEN, token);
 	connect(token);
@@ -288,8 +288,7 @@ function drawUsage(u) {
 	const part = Math.min(1, u.used / u.size);
 	const meter = el("meter", {min: 0, max: 1, high: 0.8, optimum: 0.2, "aria-label": "Context used"});
 	meter.value = part;
-	const text = `${count(u.used)} / ${count(u.size)}`;
-	$("usage").replaceChildren(meter, el("span", {class: "tokens", text}), u.cost ? el("span", {class: "cost", text: money(u.cost.amount, u.cost.currency)}) : "");
+	$("usage").replaceChildren(meter, el("span", {text: count(u.used)}, el("span", {class: "total", text: ` / ${count(u.size)}`})), u.cost ? el("span", {class: "cost", text: money(u.cost.amount, u.cost.currency)}) : "");
 	$("usage").title = `${u.used} of ${u.size} tokens of context`;
 }
 
@@ -476,6 +475,5 @@ document.querySelector(".skip").addEventListener("click", (e) => {
 drawTheme();
 
 const kept = sessionStorage.getItem(TOKEN);
-if (kept) connect(kept);
-else if ((await probe("")) === "") connect(""); // a gateway that asks for no token
-else askForToken();
+if (kept === null) askForToken();
+else connect(kept);

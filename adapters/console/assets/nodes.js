@@ -155,12 +155,12 @@ export function longText(text) {
 }
 
 /** diffNode is a diff in one column. */
-export function diffNode(d) {
+export function diffNode(d, path = exact(d.path ?? "")) {
 	const list = hunks(d.oldText, d.newText);
 	const {added, removed} = stat(list);
-	const body = el("div", {class: "rows", tabindex: "0", role: "region", "aria-label": `Changes of ${exact(d.path ?? "")}`, dir: "ltr"});
+	const body = el("div", {class: "rows", tabindex: "0", role: "region", "aria-label": `Changes of ${path}`, dir: "ltr"});
 	const box = el("figure", {class: "diff"},
-		el("figcaption", {}, el("span", {class: "path", text: exact(d.path ?? "")}),
+		el("figcaption", {}, el("span", {class: "path", text: path}),
 			el("span", {class: "stat"},
 				d.oldText == null ? el("span", {class: "tag", text: "new"}) : null,
 				el("span", {class: "plus", text: `+${added}`}), " ", el("span", {class: "minus", text: `−${removed}`}))),

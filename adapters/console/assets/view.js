@@ -22,16 +22,20 @@ export class Feed {
 	#scheduled = false;
 	#asking = new Set(); // ids of calls that wait for an answer
 	#base = "";
-	#told = () => {};
+	#stuck = true; // the person reads the end, and wants to go on so
+	#top = 0;
 
-	constructor(box, latest, told) {
+	constructor(box, latest) {
 		this.#box = box;
 		this.#latest = latest;
-		this.#told = told;
 		this.#list = el("div", {class: "items"});
 		this.#earlier = el("button", {type: "button", class: "more", hidden: true, on: {click: () => this.#showEarlier()}});
 		box.replaceChildren(this.#earlier, this.#list);
-		box.addEventListener("scroll", () => this.#mark(), {passive: true});
+		box.addEventListener("scroll", () => this.#scrolled(), {passive: true});
+		// Heights are guesses until a part is seen, and pictures come late.
+		const sizes = new ResizeObserver(() => this.#stuck && this.toEnd());
+		sizes.observe(box);
+		sizes.observe(this.#list);
 		latest.addEventListener("click", () => {
 			this.toEnd();
 			box.focus({preventScroll: true});
@@ -41,7 +45,7 @@ export class Feed {
 	/** show draws another session, or the same one read again. */
 	show(session, base = "") {
 		const same = this.#session?.id === session?.id;
-		const stuck = !same || this.#atEnd();
+		const stuck = !same || this.#stuck;
 		const away = this.#box.scrollHeight - this.#box.scrollTop;
 		this.#session = session;
 		this.#base = base;
@@ -72,10 +76,8 @@ export class Feed {
 		const frame = () => {
 			if (!this.#scheduled) return;
 			this.#scheduled = false;
-			const stuck = this.#atEnd();
 			this.#draw();
-			if (stuck) this.toEnd();
-			this.#mark();
+			if (this.#stuck) this.toEnd();
 		};
 		// A page in the background gets no frames, and must not fall behind.
 		requestAnimationFrame(frame);
@@ -83,16 +85,22 @@ export class Feed {
 	}
 
 	toEnd() {
+		this.#stuck = true;
 		this.#box.scrollTop = this.#box.scrollHeight;
-		this.#mark();
+		this.#top = this.#box.scrollTop;
+		this.#latest.hidden = true;
+	}
+
+	#scrolled() {
+		const top = this.#box.scrollTop;
+		if (this.#atEnd()) this.#stuck = true;
+		else if (top < this.#top - 4) this.#stuck = false;
+		this.#top = top;
+		this.#latest.hidden = this.#stuck;
 	}
 
 	#atEnd() {
 		return this.#box.scrollHeight - this.#box.scrollTop - this.#box.clientHeight < 60;
-	}
-
-	#mark() {
-		this.#latest.hidden = this.#atEnd();
 	}
 
 	#draw() {
@@ -120,18 +128,17 @@ export class Feed {
 	}
 
 	#make(item, last) {
-		const d = drawer(item, this.#base, this.#asking);
+		const d = drawer(item, this.#base, (id) => this.#asking.has(id));
 		this.#drawn.set(item, d);
 		d.node.dataset.key = item.key;
 		d.show(item, last);
-		this.#told(item);
 		return d.node;
 	}
 
 	/** putAway takes old nodes away while the person reads the end. */
 	#putAway() {
 		const many = this.#next - this.#from;
-		if (many <= MOST || !this.#atEnd()) return;
+		if (many <= MOST || !this.#stuck) return;
 		const until = this.#next - WINDOW;
 		for (; this.#from < until; this.#from++) {
 			const item = this.#session.items[this.#from];
@@ -168,7 +175,7 @@ function drawer(item, base, asking) {
 			return new Thought();
 		case "call": {
 			const call = new CallNode(base);
-			return {node: call.node, show: (i) => call.show(i, asking.has(i.id))};
+			return {node: call.node, show: (i) => call.show(i, asking(i.id))};
 		}
 		case "compaction":
 			return new Compaction();

@@ -23,11 +23,10 @@ export function offers(token) {
 	return token ? ["acp.v1", "bearer." + token] : ["acp.v1"];
 }
 
-/** usable says what is wrong with a token that no gateway gave out; "" for nothing. */
+/** usable says what is wrong with a token that no gateway gave out; "" for nothing. A gateway may ask for none. */
 export function usable(token) {
-	if (!token) return "Enter a token.";
 	// What may stand in a sub-protocol's name, and so in a token.
-	return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(token) ? "" : "This is no token: it holds letters that no token has.";
+	return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]*$/.test(token) ? "" : "This is no token: it holds letters that no token has.";
 }
 
 /** wait is how long to wait before the attempt n (from 0), in ms; luck is from 0 to 1. */
