@@ -175,19 +175,29 @@ type sessionParts struct {
 	IDs      ports.IDs
 }
 
-// maxSessions bounds the sessions of the process. A daemon has its own bound
-// beside that of each connection.
-func maxSessions(cfg *Config, o *options) int {
+// maxTotal bounds the sessions of all connections. On stdio there is one,
+// which has a bound of its own.
+func maxTotal(cfg *Config, o *options) int {
 	if o.daemon {
 		return cfg.Gateway.MaxSessions
 	}
-	return cfg.ACP.MaxSessions
+	return 0
+}
+
+// grace is how long what a lost client had goes on. On stdio there is nobody
+// who could come back.
+func grace(cfg *Config, o *options) time.Duration {
+	if o.daemon {
+		return cfg.Gateway.DetachGrace
+	}
+	return 0
 }
 
 func newSessions(cfg *Config, o *options, p sessionParts) *sessions.Service {
 	return sessions.New(sessions.Params{
 		Config: sessions.Config{
-			MaxSessions: maxSessions(cfg, o), QueueLimit: cfg.ACP.QueueLimit, IdleTimeout: cfg.ACP.SessionTimeout,
+			MaxSessions: cfg.ACP.MaxSessions, QueueLimit: cfg.ACP.QueueLimit, IdleTimeout: cfg.ACP.SessionTimeout,
+			MaxTotal: maxTotal(cfg, o), Grace: grace(cfg, o),
 		},
 		Sessions: p.Store, Journal: p.Store, Leases: p.Store, Durable: p.Store.Durable,
 		Agents: p.Agents, Models: p.Models, Roots: p.Roots, Blobs: p.Blobs, Tools: p.Tools,

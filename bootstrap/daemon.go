@@ -120,16 +120,21 @@ func RunDaemon(cfg *Config, opts ...Option) error {
 		signal.Notify(ignored, pipes...)
 		defer signal.Stop(ignored)
 	}
+	manager := findServiceManager()
 	d, err := StartDaemon(context.Background(), cfg, opts...)
 	if err != nil {
 		return err
+	}
+	if err := manager.tell("READY=1", "STATUS=listening on "+d.Info().Address); err != nil {
+		d.server.gateway.observer.Observe(context.Background(), domain.Trouble{Where: "the service manager cannot be told that the daemon is ready", Err: err})
 	}
 	if err := forgetVariables(cfg.SecretVariables()); err != nil {
 		d.server.gateway.observer.Observe(context.Background(), domain.Trouble{Where: keysVisible, Err: err})
 	}
 	return conduct{
 		signals: signals, failed: d.Failed(), limit: cfg.Gateway.Drain,
-		reload: func() { _ = d.Reload() }, // told in the log
+		reload: func() { _ = d.Reload() },                         // told in the log
+		leave:  func() { _ = manager.leaving(cfg.Gateway.Drain) }, // it has its own limit
 		drain:  d.Drain,
 		stop: func(ctx context.Context) error {
 			if err := d.Stop(ctx); err != nil {

@@ -23,6 +23,7 @@ type conduct struct {
 	failed  <-chan error // what ends the daemon by itself
 	limit   time.Duration
 	reload  func()
+	leave   func() // is told that the end begins
 	// drain takes nothing new and returns when what runs has ended.
 	drain func(context.Context) error
 	// stop ends everything, in at most leaveLimit.
@@ -36,6 +37,7 @@ type conduct struct {
 // process at once. It returns when all has ended.
 func (c conduct) run() error {
 	failed := c.wait()
+	c.leave()
 	if failed == nil && c.limit > 0 {
 		c.finish()
 	}

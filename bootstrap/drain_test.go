@@ -54,7 +54,7 @@ func TestConduct(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
 				signals, failed := make(chan os.Signal), make(chan error)
-				var reloads, code atomic.Int32
+				var reloads, code, left atomic.Int32
 				var said []string
 				over := make(chan struct{})
 				hold := func(ctx context.Context, d time.Duration) error {
@@ -72,6 +72,7 @@ func TestConduct(t *testing.T) {
 				c := conduct{
 					signals: signals, failed: failed, limit: limit,
 					reload: func() { reloads.Add(1) },
+					leave:  func() { left.Add(1) },
 					drain:  func(ctx context.Context) error { return hold(ctx, tt.drains) },
 					stop:   func(ctx context.Context) error { return hold(ctx, tt.stops) },
 					tell:   func(s string) { said = append(said, s) },
@@ -109,6 +110,9 @@ func TestConduct(t *testing.T) {
 				}
 				if reloads.Load() != tt.reloads || code.Load() != tt.exit {
 					t.Errorf("%d reloads and exit %d, want %d and %d", reloads.Load(), code.Load(), tt.reloads, tt.exit)
+				}
+				if left.Load() != 1 {
+					t.Errorf("it told %d times that it ends", left.Load())
 				}
 				if got := strings.Join(said, "\n"); !strings.Contains(got, tt.says) {
 					t.Errorf("it said %q, want %q", got, tt.says)

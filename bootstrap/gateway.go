@@ -11,6 +11,8 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/berth-dev/berth/adapters/console"
+	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/adapters/ws"
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports"
@@ -30,11 +32,17 @@ type gateway struct {
 	streams http.Handler // /acp without upgrade, behind no guard but its own
 	metrics http.Handler // /metrics, behind the guard
 	console http.Handler // /, files that hold no data
+	// endStreams ends what streams serves, so that their requests end.
+	endStreams func()
 }
 
 // newGateway puts the handlers together.
-func newGateway(lc fx.Lifecycle, cfg *Config, o *options, app *App, keys *gatewayKeys) *gateway {
-	g := &gateway{cfg: cfg, app: app, observer: app.p.Observer, clock: o.clock}
+func newGateway(lc fx.Lifecycle, cfg *Config, o *options, app *App, keys *gatewayKeys) (*gateway, error) {
+	page, err := console.New()
+	if err != nil {
+		return nil, err
+	}
+	g := &gateway{cfg: cfg, app: app, observer: app.p.Observer, clock: o.clock, console: page}
 	if o.metrics != nil {
 		g.metrics = o.metrics
 	}
@@ -55,11 +63,12 @@ func newGateway(lc fx.Lifecycle, cfg *Config, o *options, app *App, keys *gatewa
 		NewID: o.ids, Serve: g.serveSocket, Park: cfg.Gateway.DetachGrace,
 	})
 	g.leaving = append(g.leaving, g.sockets.Stop)
+	g.addStreams(lc, o)
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
 		g.leave()
 		return g.sockets.Close(ctx, domain.ProcessEnding)
 	}))
-	return g
+	return g, nil
 }
 
 // leave takes no more connections. Those there are go on.
@@ -87,34 +96,41 @@ func allowedHosts(cfg *Config) []string {
 	return hosts
 }
 
-// routes says who answers what.
+// routes says who answers what. A path counts as it was sent: nothing is
+// cleaned and nobody is sent elsewhere, so no query is repeated.
 func (g *gateway) routes() http.Handler {
-	mux := http.NewServeMux()
+	get := []string{http.MethodGet, http.MethodHead}
 	acp := g.guard.Protect(g.sockets, http.MethodGet)
-	mux.HandleFunc("/acp", func(w http.ResponseWriter, r *http.Request) {
-		if g.streams != nil && !ws.Upgrades(r) {
-			g.streams.ServeHTTP(w, r)
-			return
-		}
-		acp.ServeHTTP(w, r)
-	})
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) { state(w, r, http.StatusOK, "ok") })
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
-		if !g.ready.Load() {
-			state(w, r, http.StatusServiceUnavailable, "not ready")
-			return
-		}
-		state(w, r, http.StatusOK, "ready")
-	})
+	metrics, page := http.NotFoundHandler(), http.NotFoundHandler()
 	if g.metrics != nil {
-		mux.Handle("/metrics", g.guard.Protect(g.metrics, http.MethodGet))
+		metrics = g.metrics
 	}
-	rest := g.console
-	if rest == nil {
-		rest = http.NotFoundHandler()
+	if g.console != nil {
+		page = g.console
 	}
-	mux.Handle("/", g.guard.Visible(rest, http.MethodGet, http.MethodHead))
-	return mux
+	metrics, page = g.guard.Protect(metrics, get...), g.guard.Visible(page, get...)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/acp":
+			if g.streams != nil && !ws.Upgrades(r) {
+				g.streams.ServeHTTP(w, r)
+				return
+			}
+			acp.ServeHTTP(w, r)
+		case "/healthz":
+			state(w, r, http.StatusOK, "ok")
+		case "/readyz":
+			if g.ready.Load() {
+				state(w, r, http.StatusOK, "ready")
+				return
+			}
+			state(w, r, http.StatusServiceUnavailable, "not ready")
+		case "/metrics":
+			metrics.ServeHTTP(w, r)
+		default:
+			page.ServeHTTP(w, r)
+		}
+	})
 }
 
 // state answers a question of a service manager or a balancer. It tells
@@ -139,22 +155,36 @@ func (g *gateway) refused(r ws.Refusal) {
 	g.observer.Observe(context.Background(), domain.PeerRefused(r))
 }
 
+// rights are what a connection may do.
+func (g *gateway) rights(p ws.Principal) *domain.Rights {
+	return &domain.Rights{
+		Name: p.Name, Agents: p.Agents, Level: p.Level, Roots: p.Roots, Observe: p.Observe, MCPCommands: p.MCPCommands,
+	}
+}
+
 // serveSocket serves one WebSocket.
 func (g *gateway) serveSocket(ctx context.Context, _ *ws.Conn, p ws.Peer) {
+	g.serve(ctx, p.Frames, p, "websocket")
+}
+
+// serve serves one connection of any transport.
+func (g *gateway) serve(ctx context.Context, frames jsonrpc.Frames, p ws.Peer, transport string) {
 	dialect := ""
 	if p.Protocol == ws.ProtocolZeroclaw {
 		dialect = "zeroclaw"
 	}
 	began := g.clock()
 	g.observer.Observe(ctx, domain.PeerConnected{
-		Connection: p.Connection, Request: p.Request, Remote: p.Remote, Principal: p.Principal.Name, Transport: "websocket", Protocol: p.Protocol,
+		Connection: p.Connection, Request: p.Request, Remote: p.Remote, Principal: p.Principal.Name, Transport: transport, Protocol: p.Protocol,
 	})
-	err := g.app.ServePeer(ctx, p.Frames, Peer{Agent: p.Agent, Dialect: dialect, ConnectionID: p.Connection, Remote: p.Remote})
+	err := g.app.ServePeer(ctx, frames, Peer{
+		Rights: g.rights(p.Principal), Agent: p.Agent, Dialect: dialect, ConnectionID: p.Connection, Remote: p.Remote,
+	})
 	if errors.Is(context.Cause(ctx), ws.ErrRevoked) {
 		err = ws.ErrRevoked
 	}
 	g.observer.Observe(ctx, domain.PeerGone{
-		Connection: p.Connection, Transport: "websocket", Duration: max(0, g.clock().Sub(began)), Err: err,
+		Connection: p.Connection, Transport: transport, Duration: max(0, g.clock().Sub(began)), Err: err,
 	})
 }
 
@@ -175,5 +205,6 @@ func newServer(g *gateway) *http.Server {
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetHTTP2(true)
 	s.Protocols.SetUnencryptedHTTP2(true)
+	g.carryStreams(s)
 	return s
 }

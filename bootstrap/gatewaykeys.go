@@ -45,7 +45,7 @@ var _ ws.Keys = (*gatewayKeys)(nil)
 func newGatewayKeys(lc fx.Lifecycle, cfg *Config, o *options, app *App) (*gatewayKeys, error) {
 	k := &gatewayKeys{observer: app.p.Observer, bridge: tokens.New()}
 	for _, alias := range sortedAgents(cfg) {
-		k.workspaces = append(k.workspaces, cfg.AgentWorkspace(alias))
+		k.workspaces = append(k.workspaces, canonical(cfg.AgentWorkspace(alias)))
 	}
 	extra := []tokens.Token{{Name: "bridge", Hash: tokens.Hash(k.bridge), MCPCommands: true, Local: true}}
 	if given, ok := os.LookupEnv(gatewayTokenVariable); ok {
@@ -145,6 +145,20 @@ func (k *gatewayKeys) refresh() error {
 	}
 	k.revoke(func(p ws.Principal) bool { return good[p.Serial] })
 	return nil
+}
+
+// canonical resolves links in the part of a path that exists.
+func canonical(path string) string {
+	rest := ""
+	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return path
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+	}
 }
 
 // sortedAgents are the aliases of the agents.

@@ -3,9 +3,13 @@ package bootstrap
 import (
 	"context"
 	"io"
+	"log"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +72,16 @@ func (w written) get(d *Daemon, path, token string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
+// check asks as "berth daemon --check" does.
+func (w written) check() error {
+	w.t.Helper()
+	cfg, err := w.read()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return CheckDaemon(w.t.Context(), cfg)
+}
+
 // dial connects a client over WebSocket and opens a session.
 func (w written) dial(d *Daemon) *talker {
 	w.t.Helper()
@@ -91,6 +105,9 @@ func TestDaemon_Operations(t *testing.T) {
 	}
 	if status, body := w.get(d, "/readyz", ""); status != http.StatusOK {
 		t.Errorf("readyz: %d %s", status, body)
+	}
+	if err := w.check(); err != nil {
+		t.Errorf("check: %v", err)
 	}
 	k := w.dial(d)
 	if got := k.answer(k.prompt("go")); !strings.Contains(got, "end_turn") {
@@ -118,6 +135,9 @@ func TestDaemon_Operations(t *testing.T) {
 	for ready := http.StatusOK; ready == http.StatusOK; {
 		ready, _ = w.get(d, "/readyz", "")
 	}
+	if err := w.check(); err == nil || !strings.Contains(err.Error(), "says: not ready") {
+		t.Errorf("check in the drain: %v", err)
+	}
 	if status, _ := w.get(d, "/healthz", ""); status != http.StatusOK {
 		t.Errorf("healthz in the drain: %d", status)
 	}
@@ -136,7 +156,92 @@ func TestDaemon_Operations(t *testing.T) {
 	if err := d.Stop(context.Background()); err != nil {
 		t.Error(err)
 	}
+	if err := w.check(); err == nil || !strings.Contains(err.Error(), "no daemon runs") {
+		t.Errorf("check after the end: %v", err)
+	}
 	if got := log.String(); !strings.Contains(got, "agents.a.title") {
 		t.Errorf("the log does not tell of the reload:\n%s", got)
+	}
+}
+
+// A check finds the daemon on a socket and behind a certificate, and does not
+// take another's answer for it.
+func TestCheckDaemon_Sockets(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no sockets with a path here")
+	}
+	w := written{t, t.TempDir()}
+	dir, err := os.MkdirTemp("", "b") // short: a socket's path has a limit
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "s")
+	w.set("[gateway]\nlisten = \"unix:" + socket + "\"\n")
+	cfg, err := w.read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := StartDaemon(t.Context(), cfg, WithStore(keeping{memory.New(time.Now)}), WithLog(&safeBuffer{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.check(); err != nil {
+		t.Errorf("on a socket: %v", err)
+	}
+	if err := d.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	defer secure.Close()
+	url := "wss" + strings.TrimPrefix(secure.URL, "https") + "/acp"
+	own := DaemonInfo{Address: secure.Listener.Addr().String(), URL: url, Fingerprint: fingerprint(secure.Certificate().Raw)}
+	if status, _, err := readiness(t.Context(), own); err != nil || status != http.StatusNotFound {
+		t.Errorf("with its certificate: %d, %v", status, err)
+	}
+	own.Fingerprint = strings.Repeat("0", 64)
+	if _, _, err := readiness(t.Context(), own); err == nil {
+		t.Error("another's certificate was taken")
+	}
+}
+
+func TestServiceManager(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no sockets of datagrams with a path here")
+	}
+	dir, err := os.MkdirTemp("", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "notify")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	t.Setenv("NOTIFY_SOCKET", path)
+	m := findServiceManager()
+	if _, there := os.LookupEnv("NOTIFY_SOCKET"); there {
+		t.Error("commands would get the variable")
+	}
+	if err := m.tell("READY=1", "STATUS=x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.leaving(30 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"READY=1\nSTATUS=x", "STOPPING=1\nEXTEND_TIMEOUT_USEC=40000000"} {
+		buf := make([]byte, 1000)
+		n, err := l.Read(buf)
+		if err != nil || string(buf[:n]) != want {
+			t.Errorf("told %q, %v; want %q", buf[:n], err, want)
+		}
+	}
+	if err := (serviceManager{}).tell("READY=1"); err != nil {
+		t.Errorf("without a manager: %v", err)
 	}
 }

@@ -5,12 +5,14 @@ import (
 
 	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/adapters/jsonrpc/acp1"
+	"github.com/berth-dev/berth/core/domain"
 )
 
 // Peer is the other end of a gateway's connection.
 type Peer struct {
-	Agent        string // for new sessions that name none; "" for none
-	Dialect      string // "zeroclaw" when the connection says so; "" leaves it to the settings
+	Rights       *domain.Rights // nil is everything
+	Agent        string         // for new sessions that name none; "" for none
+	Dialect      string         // "zeroclaw" when the connection says so; "" leaves it to the settings
 	ConnectionID string
 	Remote       string // address
 }
@@ -19,7 +21,7 @@ type Peer struct {
 // lost, or ctx ends.
 func (a *App) ServePeer(ctx context.Context, frames jsonrpc.Frames, p Peer) error {
 	params := a.params()
-	params.Agent = p.Agent
+	params.Agent, params.Rights = p.Agent, p.Rights
 	if p.Dialect != "" && params.Dialect == acp1.DialectAuto {
 		params.Dialect = acp1.Dialect(p.Dialect)
 	}

@@ -19,9 +19,6 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// ErrRevoked is the cause of a connection's context whose token was revoked.
-var ErrRevoked = errors.New("the token was revoked")
-
 // DialConfig says where to connect.
 type DialConfig struct {
 	// URL is ws://, wss://, http:// or https:// with the path, or

@@ -1,6 +1,14 @@
 package ws
 
-import "github.com/berth-dev/berth/core/domain"
+import (
+	"fmt"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// ErrRevoked is the cause of a connection's context whose token was revoked.
+// What it had ends: nobody is left who might come back for it.
+var ErrRevoked = fmt.Errorf("%w: the token was revoked", domain.SessionClosed)
 
 // Principal is who a request comes from, and what its token is limited to.
 type Principal struct {

@@ -9,7 +9,10 @@ import (
 
 // newDaemon is the gateway.
 func newDaemon(c *common) *cobra.Command {
-	var listen, model, level string
+	var (
+		listen, model, level string
+		check                bool
+	)
 	cmd := &cobra.Command{
 		Use:   "daemon",
 		Short: "The gateway: many clients, over WebSocket and HTTP",
@@ -27,7 +30,8 @@ SIGTERM  takes no more connections and prompts, lets turns finish for
          signal ends the process at once.`,
 		Example: `  berth daemon
   berth daemon --listen 127.0.0.1:9000 --log-level debug
-  berth daemon --listen unix:$XDG_RUNTIME_DIR/berth.sock`,
+  berth daemon --listen unix:$XDG_RUNTIME_DIR/berth.sock
+  berth daemon --check`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags := map[string]string{}
@@ -40,6 +44,9 @@ SIGTERM  takes no more connections and prompts, lets turns finish for
 			cfg, err := bootstrap.LoadConfig(load)
 			if err != nil {
 				return failed(err)
+			}
+			if check {
+				return failed(bootstrap.CheckDaemon(cmd.Context(), cfg))
 			}
 			opts := []bootstrap.Option{
 				bootstrap.WithHelper(c.helper),
@@ -57,6 +64,7 @@ SIGTERM  takes no more connections and prompts, lets turns finish for
 	}
 	f := cmd.Flags()
 	f.StringVar(&listen, "listen", "", "host:port or unix:/path to listen on (gateway.listen)")
+	f.BoolVar(&check, "check", false, "ask the daemon that runs whether it is ready, and end with code 0 or 1")
 	f.StringVar(&model, "model", "", `model of every agent, as "provider/model"`)
 	f.StringVar(&level, "log-level", "", "trace, debug, info, warn, error or off (log.level)")
 	return cmd

@@ -35,6 +35,7 @@ func rings() []ring {
 		{dir: "adapters/exec/shellpolicy", may: append([]string{"adapters/exec/shellpolicy/"}, core...)},
 		{dir: "adapters/exec", may: append([]string{"adapters/exec/"}, core...)},
 		{dir: "adapters/keyring"},
+		{dir: "adapters/console"},
 		{dir: "adapters/ws", may: append([]string{"adapters/jsonrpc", "adapters/jsonrpc/tether"}, core...)},
 		{dir: "adapters/bridge", may: append([]string{"adapters/jsonrpc", "adapters/jsonrpc/tether"}, core...)},
 		{dir: "adapters/streamhttp", may: append([]string{"adapters/jsonrpc", "adapters/ws"}, core...)},

@@ -134,18 +134,27 @@ func (a *Attachment) Send(ctx context.Context, id domain.SessionID, u domain.Upd
 	return err
 }
 
-// pass is Send that tells whether the update was taken by a client.
+// pass is Send that tells whether the update was taken by a client. Observers
+// are told what was: what a cancel kept from the client was never told.
 func (a *Attachment) pass(ctx context.Context, id domain.SessionID, u domain.Update) (taken bool, err error) {
 	s, watchers, err := a.current()
 	if err != nil {
 		return false, err
 	}
+	if s != nil {
+		if taken, err = a.deliver(ctx, s, id, u); err != nil {
+			return false, err
+		}
+	}
 	for _, w := range watchers {
 		w.tell(u)
 	}
-	if s == nil {
-		return false, nil
-	}
+	return taken, nil
+}
+
+// deliver sends an update to who has the seat. It is not taken, which is no
+// failure, when that client is lost.
+func (a *Attachment) deliver(ctx context.Context, s *seat, id domain.SessionID, u domain.Update) (taken bool, err error) {
 	if s.ready != nil {
 		select {
 		case <-s.ready:

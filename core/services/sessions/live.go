@@ -58,8 +58,23 @@ func (l *Live) Feed() *Feed { return l.feed.Load() }
 // given up.
 func (l *Live) Abandon(f *Feed) { l.feed.CompareAndSwap(f, newFeed(l)) }
 
-// Show tells those who observe what the attached client knows by itself.
-func (l *Live) Show(u domain.Update) { l.att.show(u) }
+// Show tells what one client said to everybody else.
+func (l *Live) Show(ctx context.Context, from ports.Client, u domain.Update) error {
+	s, _, err := l.att.current()
+	if err != nil {
+		return err
+	}
+	if s != nil && s.client == from {
+		l.att.show(u)
+		return nil
+	}
+	f := l.Feed()
+	if err := f.Sending.Acquire(ctx); err != nil {
+		return err
+	}
+	defer f.Sending.Release()
+	return f.Tell(ctx, u)
+}
 
 func (l *Live) position() domain.Seq { return domain.Seq(l.pos.Load()) }
 

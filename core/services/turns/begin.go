@@ -24,7 +24,7 @@ func (t *turn) begin() error {
 		return err
 	}
 	t.held, t.view = true, view
-	t.view.Agent.Policy.Level = t.rights.Cap(view.Agent.Policy.Level)
+	t.view.Agent.Policy.Level = t.client.Info().Rights.Cap(view.Agent.Policy.Level)
 	t.mu.Lock()
 	t.before, t.cost, t.agent = view.Total, view.Cost, view.Agent.Alias
 	t.mu.Unlock()

@@ -118,8 +118,8 @@ func (m *emitter) record(recs ...domain.Record) (stored bool, err error) {
 	return true, m.tell(recs...)
 }
 
-// begin journals how the turn begins and tells what follows from it: to those
-// who observe also the prompt, which the client shows itself.
+// begin journals how the turn begins and tells what follows from it: also the
+// prompt, but to who sent it.
 func (m *emitter) begin(recs ...domain.Record) error {
 	f := m.t.live.Feed()
 	m.feed.Store(f) // the one before may have been given up
@@ -139,11 +139,13 @@ func (m *emitter) begin(recs ...domain.Record) error {
 	m.t.mu.Lock()
 	m.t.begun = true
 	m.t.mu.Unlock()
-	for _, b := range m.t.prompt.Blocks {
-		m.t.live.Show(domain.UserMessage{ID: m.t.message(), Block: b})
-	}
 	if err := m.send(m.t.telling, domain.TurnStarted{Turn: m.t.id}); err != nil {
 		return err
+	}
+	for _, b := range m.t.prompt.Blocks {
+		if err := m.t.live.Show(m.t.telling, m.t.client, domain.UserMessage{ID: m.t.message(), Block: b}); err != nil {
+			return err
+		}
 	}
 	return m.tell(recs...)
 }

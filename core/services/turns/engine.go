@@ -53,7 +53,7 @@ type turn struct {
 	id     domain.TurnID
 	sid    domain.SessionID
 	prompt domain.Prompt
-	rights *domain.Rights // of the client that sent it
+	client ports.Client // that sent it
 	ticket *sessions.Ticket
 	live   *sessions.Live
 	emit   *emitter
@@ -127,7 +127,7 @@ func (e *Engine) Begin(ctx context.Context, c ports.Client, id domain.SessionID,
 		return nil, err
 	}
 	t.ticket, t.live = ticket, ticket.Live
-	t.emit, t.rights = newEmitter(t), c.Info().Rights
+	t.emit, t.client = newEmitter(t), c
 	stop := context.AfterFunc(ctx, func() { ticket.Interrupt(causeOf(ctx)) })
 	return func() (domain.TurnOutcome, error) {
 		defer stop()

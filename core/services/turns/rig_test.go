@@ -44,6 +44,12 @@ var lastID atomic.Int64
 
 func newWorld(t *testing.T, tools ...ports.Tool) *world {
 	t.Helper()
+	return newWorldWith(t, 0, tools...)
+}
+
+// newWorldWith is a world in which a lost client is waited for.
+func newWorldWith(t *testing.T, grace time.Duration, tools ...ports.Tool) *world {
+	t.Helper()
 	w := &world{
 		t: t, store: &store{Store: memory.New(time.Now)}, client: &client{}, model: &model{}, blobs: &blobs{},
 		box: &toolbox{tools: tools}, observer: &observer{}, told: &told{},
@@ -56,7 +62,7 @@ func newWorld(t *testing.T, tools ...ports.Tool) *world {
 	w.model.play(says("hello"))
 	ids := func() string { return fmt.Sprintf("id-%d", lastID.Add(1)) }
 	w.sessions = sessions.New(sessions.Params{
-		Config:   sessions.Config{MaxSessions: 10, QueueLimit: 2, IdleTimeout: time.Hour},
+		Config:   sessions.Config{MaxSessions: 10, QueueLimit: 2, IdleTimeout: time.Hour, Grace: grace},
 		Sessions: w.store, Journal: w.store, Leases: w.store, Durable: func() bool { return true },
 		Agents: w.agents, Models: w.models, Roots: roots{}, Blobs: w.blobs, Tools: []ports.ToolSource{w.box}, Sandbox: w.told,
 		Observer: w.observer, Clock: time.Now, IDs: ids,

@@ -1,0 +1,117 @@
+// The list of sessions: pages of it, a search, and who of them runs or asks.
+import {el} from "./nodes.js";
+import {found, merged} from "./state.js";
+import {ago, exact, lastPart, line} from "./text.js";
+
+const PAGE = 50;
+const DEEP = 20; // pages that a search reads at most
+
+/** Sidebar keeps the list and draws it. */
+export class Sidebar {
+	rows = [];
+	#cursor = null;
+	#list;
+	#more;
+	#status;
+	#query;
+	#call;
+	#marks;
+	#busy = null;
+
+	constructor({list, more, status, query, call, marks}) {
+		this.#list = list;
+		this.#more = more;
+		this.#status = status;
+		this.#query = query;
+		this.#call = call;
+		this.#marks = marks;
+		more.addEventListener("click", () => this.#page());
+		let timer;
+		query.addEventListener("input", () => {
+			clearTimeout(timer);
+			this.draw();
+			timer = setTimeout(() => this.#search(), 250);
+		});
+		list.addEventListener("keydown", (e) => this.#arrows(e));
+	}
+
+	/** refresh reads the newest page again; pages that were read stay. */
+	async refresh() {
+		if (this.#busy) return this.#busy;
+		const first = !this.rows.length;
+		this.#busy = (async () => {
+			const page = await this.#call("session/list", {_meta: {berth: {limit: PAGE}}});
+			const newest = page.sessions ?? [];
+			const oldest = newest[newest.length - 1]?.updatedAt ?? "";
+			// What should be on this page and is not was deleted.
+			const here = new Set(newest.map((r) => r.sessionId));
+			const rest = this.rows.filter((r) => !here.has(r.sessionId) && page.nextCursor && String(r.updatedAt) <= oldest);
+			this.rows = merged(rest, newest);
+			if (first || !rest.length) this.#cursor = page.nextCursor ?? null;
+			this.draw();
+		})().finally(() => (this.#busy = null));
+		return this.#busy;
+	}
+
+	async #page() {
+		if (!this.#cursor) return;
+		const had = this.rows.length;
+		try {
+			const page = await this.#call("session/list", {cursor: this.#cursor, _meta: {berth: {limit: PAGE}}});
+			this.#cursor = page.nextCursor ?? null;
+			this.rows = merged(this.rows, page.sessions ?? []);
+		} catch (err) {
+			this.#cursor = null;
+			this.#status.textContent = err.message;
+		}
+		this.draw();
+		if (document.activeElement === this.#more || document.activeElement === document.body) this.#list.children[had]?.querySelector("a")?.focus();
+	}
+
+	async #search() {
+		const query = this.#query.value;
+		for (let n = 0; n < DEEP && query && query === this.#query.value && this.#cursor; n++) {
+			if (found(this.rows, query).length >= PAGE) break;
+			await this.#page();
+		}
+		this.draw();
+	}
+
+	/** forget takes a session off the list. */
+	forget(id) {
+		this.rows = this.rows.filter((r) => r.sessionId !== id);
+		this.draw();
+	}
+
+	/** draw draws what was read and matches the search. */
+	draw() {
+		const {current, running, asking, titles} = this.#marks();
+		const focused = document.activeElement?.closest?.("[data-id]")?.dataset.id;
+		const rows = found(this.rows, this.#query.value);
+		this.#list.replaceChildren(...rows.map((r) => {
+			const id = r.sessionId;
+			const state = asking.has(id) ? "asks" : running.has(id) ? "running" : "";
+			const title = line(titles.get(id) || r.title || r._meta?.berth?.label || "Untitled session", 120);
+			return el("li", {},
+				el("a", {href: `#/s/${encodeURIComponent(id)}`, "data-id": id, "aria-current": id === current ? "page" : null, title: exact(`${r.cwd}\n${id}`)},
+					el("span", {class: "name", dir: "auto", text: title}),
+					el("span", {class: "about"},
+						state ? el("span", {class: `state ${state}`, text: state}) : null,
+						el("span", {class: "dir", text: lastPart(r.cwd)}),
+						el("time", {datetime: r.updatedAt, text: ago(r.updatedAt)}))));
+		}));
+		this.#more.hidden = !this.#cursor;
+		this.#status.textContent = rows.length ? "" : this.rows.length ? "No session matches." : "No sessions yet.";
+		if (focused) this.#list.querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus({preventScroll: true});
+	}
+
+	#arrows(e) {
+		if (e.key !== "ArrowDown" && e.key !== "ArrowUp") return;
+		const links = [...this.#list.querySelectorAll("a")];
+		const i = links.indexOf(document.activeElement) + (e.key === "ArrowDown" ? 1 : -1);
+		if (links[i]) {
+			e.preventDefault();
+			links[i].focus();
+		}
+	}
+}

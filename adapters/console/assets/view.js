@@ -1,0 +1,297 @@
+// The story of a session as nodes. Drawing is done once a frame, and only what
+// is near the end is drawn at all.
+import {blockNode, el, mediaNode} from "./nodes.js";
+import {CallNode} from "./call.js";
+import {Reader} from "./markdown.js";
+import {count, line, prose} from "./text.js";
+import {stopped} from "./state.js";
+
+const WINDOW = 150; // items drawn when a session is opened, and added by a button
+const MOST = 450; // items drawn before old ones are put away
+
+/** Feed draws a session into a box that scrolls. */
+export class Feed {
+	#box;
+	#list;
+	#earlier;
+	#latest;
+	#session = null;
+	#from = 0;
+	#next = 0; // first item that has no node
+	#drawn = new Map(); // item -> its drawer
+	#scheduled = false;
+	#asking = new Set(); // ids of calls that wait for an answer
+	#base = "";
+	#stuck = true; // the person reads the end, and wants to go on so
+	#top = 0;
+
+	constructor(box, latest) {
+		this.#box = box;
+		this.#latest = latest;
+		this.#list = el("div", {class: "items"});
+		this.#earlier = el("button", {type: "button", class: "more", hidden: true, on: {click: () => this.#showEarlier()}});
+		box.replaceChildren(this.#earlier, this.#list);
+		box.addEventListener("scroll", () => this.#scrolled(), {passive: true});
+		// Heights are guesses until a part is seen, and pictures come late.
+		const sizes = new ResizeObserver(() => this.#stuck && this.toEnd());
+		sizes.observe(box);
+		sizes.observe(this.#list);
+		latest.addEventListener("click", () => {
+			this.toEnd();
+			box.focus({preventScroll: true});
+		});
+	}
+
+	/** show draws another session, or the same one read again. */
+	show(session, base = "") {
+		const same = this.#session?.id === session?.id;
+		const stuck = !same || this.#stuck;
+		const away = this.#box.scrollHeight - this.#box.scrollTop;
+		this.#session = session;
+		this.#base = base;
+		this.#drawn.clear();
+		this.#list.replaceChildren();
+		this.#from = this.#next = Math.max(0, (session?.items.length ?? 0) - WINDOW);
+		session?.changed.clear();
+		this.#draw();
+		if (stuck) this.toEnd();
+		else this.#box.scrollTop = this.#box.scrollHeight - away;
+	}
+
+	/** asking says which calls wait for an answer of a person. */
+	asking(ids) {
+		const before = this.#asking;
+		this.#asking = ids;
+		for (const id of new Set([...before, ...ids])) {
+			const item = this.#session?.call(id);
+			if (item) this.#session.changed.add(item);
+		}
+		this.changed();
+	}
+
+	/** changed has what is new drawn with the next frame. */
+	changed() {
+		if (this.#scheduled) return;
+		this.#scheduled = true;
+		const frame = () => {
+			if (!this.#scheduled) return;
+			this.#scheduled = false;
+			this.#draw();
+			if (this.#stuck) this.toEnd();
+		};
+		// A page in the background gets no frames, and must not fall behind.
+		requestAnimationFrame(frame);
+		setTimeout(frame, 500);
+	}
+
+	toEnd() {
+		this.#stuck = true;
+		this.#box.scrollTop = this.#box.scrollHeight;
+		this.#top = this.#box.scrollTop;
+		this.#latest.hidden = true;
+	}
+
+	#scrolled() {
+		const top = this.#box.scrollTop;
+		if (this.#atEnd()) this.#stuck = true;
+		else if (top < this.#top - 4) this.#stuck = false;
+		this.#top = top;
+		this.#latest.hidden = this.#stuck;
+	}
+
+	#atEnd() {
+		return this.#box.scrollHeight - this.#box.scrollTop - this.#box.clientHeight < 60;
+	}
+
+	#draw() {
+		const s = this.#session;
+		if (!s) return;
+		const items = s.items;
+		const last = s.last;
+		for (const item of s.changed) this.#drawn.get(item)?.show(item, item === last);
+		s.changed.clear();
+		if (this.#next < items.length) {
+			if (items.length - this.#next > MOST) {
+				// So much came at once that only its end is worth drawing.
+				this.#drawn.clear();
+				this.#list.replaceChildren();
+				this.#from = this.#next = items.length - WINDOW;
+			}
+			const before = this.#next > 0 ? items[this.#next - 1] : null;
+			const fresh = document.createDocumentFragment();
+			for (; this.#next < items.length; this.#next++) fresh.append(this.#make(items[this.#next], items[this.#next] === last));
+			this.#list.append(fresh);
+			if (before) this.#drawn.get(before)?.show(before, false);
+			this.#putAway();
+		}
+		this.#count();
+	}
+
+	#make(item, last) {
+		const d = drawer(item, this.#base, (id) => this.#asking.has(id));
+		this.#drawn.set(item, d);
+		d.node.dataset.key = item.key;
+		d.show(item, last);
+		return d.node;
+	}
+
+	/** putAway takes old nodes away while the person reads the end. */
+	#putAway() {
+		const many = this.#next - this.#from;
+		if (many <= MOST || !this.#stuck) return;
+		const until = this.#next - WINDOW;
+		for (; this.#from < until; this.#from++) {
+			const item = this.#session.items[this.#from];
+			this.#drawn.get(item)?.node.remove();
+			this.#drawn.delete(item);
+		}
+	}
+
+	#showEarlier() {
+		const items = this.#session.items;
+		const to = this.#from;
+		this.#from = Math.max(0, to - WINDOW);
+		const away = this.#box.scrollHeight - this.#box.scrollTop;
+		const old = document.createDocumentFragment();
+		for (const item of items.slice(this.#from, to)) old.append(this.#make(item, false));
+		this.#list.prepend(old);
+		this.#box.scrollTop = this.#box.scrollHeight - away;
+		this.#count();
+	}
+
+	#count() {
+		this.#earlier.hidden = this.#from === 0;
+		if (this.#from) this.#earlier.textContent = `Show earlier (${this.#from} more)`;
+	}
+}
+
+function drawer(item, base, asking) {
+	switch (item.type) {
+		case "user":
+			return new Message("user", "You");
+		case "agent":
+			return new Message("agent", "Agent");
+		case "thought":
+			return new Thought();
+		case "call": {
+			const call = new CallNode(base);
+			return {node: call.node, show: (i) => call.show(i, asking(i.id))};
+		}
+		case "compaction":
+			return new Compaction();
+		case "end":
+			return new End();
+	}
+	return new Notice();
+}
+
+/** Growing is Markdown that grows: blocks that are finished keep their nodes. */
+class Growing {
+	#reader = new Reader();
+
+	constructor() {
+		this.node = el("div", {class: "md"});
+	}
+
+	show(text) {
+		const kept = this.#reader.push(text);
+		while (this.node.children.length > kept) this.node.lastChild.remove();
+		this.node.append(...this.#reader.blocks.slice(kept).map(blockNode));
+	}
+}
+
+class Message {
+	#parts = [];
+	#type;
+
+	constructor(type, who) {
+		this.#type = type;
+		this.node = el("article", {class: `message ${type}`, "aria-label": who}, el("span", {class: "unseen", text: `${who}: `}));
+	}
+
+	show(item) {
+		item.blocks.forEach((b, i) => {
+			if (!this.#parts[i]) {
+				this.#parts[i] = b.type !== "text" ? {node: mediaNode(b)} : this.#type === "user" ? plain() : new Growing();
+				this.node.append(this.#parts[i].node);
+			}
+			if (b.type === "text") this.#parts[i].show(b.text);
+		});
+	}
+}
+
+/** plain is what a person typed, as it was typed. */
+function plain() {
+	const node = el("div", {class: "typed", dir: "auto"});
+	return {
+		node,
+		show(text) {
+			node.textContent = prose(text);
+		},
+	};
+}
+
+class Thought {
+	#text = new Growing();
+	#item = null;
+
+	constructor() {
+		this.head = el("summary", {});
+		this.node = el("details", {class: "thought"}, this.head, this.#text.node);
+		this.node.addEventListener("toggle", () => this.#fill());
+	}
+
+	show(item, last) {
+		this.#item = item;
+		const text = item.blocks.map((b) => b.text ?? "").join("");
+		this.head.textContent = "";
+		this.head.append(el("span", {class: last ? "busy" : "", text: "Thought"}), el("span", {class: "glance", dir: "auto", text: line(text.replace(/[*#`_]/g, ""), 110)}));
+		this.#fill();
+	}
+
+	#fill() {
+		if (this.node.open && this.#item) this.#text.show(this.#item.blocks.map((b) => b.text ?? "").join(""));
+	}
+}
+
+class Notice {
+	constructor() {
+		this.node = el("div", {class: "notice", role: "note"});
+	}
+
+	show(item) {
+		this.node.className = `notice ${["warning", "error"].includes(item.severity) ? item.severity : "info"}`;
+		this.node.replaceChildren(el("strong", {text: prose(item.title), dir: "auto"}), item.detail ? el("div", {text: prose(item.detail), dir: "auto"}) : "");
+	}
+}
+
+class Compaction {
+	#text = new Growing();
+
+	constructor() {
+		this.head = el("summary", {});
+		this.body = el("div", {}, this.#text.node);
+		this.node = el("details", {class: "compaction"}, this.head, this.body);
+	}
+
+	show(item) {
+		const words = {completed: "The conversation was shortened", failed: "Shortening the conversation failed", cancelled: "Shortening was cancelled"};
+		this.head.textContent = words[item.status] ?? "Shortening the conversation…";
+		this.#text.show(item.error || item.summary || "…");
+	}
+}
+
+class End {
+	constructor() {
+		this.node = el("div", {class: "end"});
+	}
+
+	show(item) {
+		const facts = [];
+		const why = item.text || stopped(item.reason);
+		if (why) facts.push(prose(why));
+		if (item.usage) facts.push(`${count(item.usage.inputTokens)} in, ${count(item.usage.outputTokens)} out`);
+		this.node.className = why ? "end why" : "end";
+		this.node.textContent = facts.join(" · ");
+	}
+}

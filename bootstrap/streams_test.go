@@ -1,0 +1,106 @@
+package bootstrap
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestStreams drives a session over POST and server-sent events, on each
+// version of HTTP, and stops the daemon under an open stream.
+func TestStreams(t *testing.T) {
+	for name, choose := range map[string]func(*http.Protocols){
+		"HTTP 1":               func(p *http.Protocols) { p.SetHTTP1(true) },
+		"HTTP 2 in clear text": func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := written{t, t.TempDir()}
+			d, _ := w.daemonOf("auth = \"token\"\n")
+			transport := &http.Transport{Protocols: new(http.Protocols)}
+			choose(transport.Protocols)
+			defer transport.CloseIdleConnections()
+			client := &http.Client{Transport: transport}
+			ask := func(method, body string, headers ...string) *http.Response {
+				t.Helper()
+				r, err := http.NewRequestWithContext(t.Context(), method, "http://"+d.Info().Address+"/acp", strings.NewReader(body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header.Set("Authorization", "Bearer "+w.token())
+				r.Header.Set("Content-Type", "application/json")
+				for i := 0; i < len(headers); i += 2 {
+					r.Header.Set(headers[i], headers[i+1])
+				}
+				res, err := client.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = res.Body.Close() })
+				return res
+			}
+			next := func(stream *bufio.Reader) string {
+				t.Helper()
+				for {
+					line, err := stream.ReadString('\n')
+					if data, ok := strings.CutPrefix(line, "data: "); ok {
+						return data
+					}
+					if err != nil {
+						t.Fatalf("the stream ended: %v", err)
+					}
+				}
+			}
+
+			opened := ask(http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`)
+			id := opened.Header.Get("Acp-Connection-Id")
+			if body, _ := io.ReadAll(opened.Body); opened.StatusCode != http.StatusOK || id == "" || !strings.Contains(string(body), `"name":"berth"`) {
+				t.Fatalf("initialize: %s %s", opened.Status, body)
+			}
+			main := bufio.NewReader(ask(http.MethodGet, "", "Accept", "text/event-stream", "Acp-Connection-Id", id).Body)
+			if res := ask(http.MethodPost, `{"jsonrpc":"2.0","id":2,"method":"session/list","params":{}}`, "Acp-Connection-Id", id); res.StatusCode != http.StatusAccepted {
+				t.Fatalf("session/list: %s", res.Status)
+			}
+			if got := next(main); !strings.Contains(got, `"id":2`) || !strings.Contains(got, `"sessions"`) {
+				t.Errorf("session/list: %s", got)
+			}
+			if res := ask(http.MethodPost, `{}`, "Acp-Connection-Id", id, "Origin", "https://evil.example"); res.StatusCode != http.StatusForbidden {
+				t.Errorf("a foreign page: %s", res.Status)
+			}
+			if err := d.Stop(context.Background()); err != nil {
+				t.Errorf("stop: %v", err)
+			}
+			if _, err := io.ReadAll(main); err != nil {
+				t.Errorf("the stream broke: %v", err)
+			}
+		})
+	}
+}
+
+// closing notes that it was closed.
+type closing struct {
+	net.Conn
+	closed bool
+}
+
+func (c *closing) Close() error {
+	c.closed = true
+	return errors.New("nobody asks")
+}
+
+func TestUnusedConns(t *testing.T) {
+	u := &unusedConns{conns: map[net.Conn]struct{}{}}
+	unused, used, late := &closing{}, &closing{}, &closing{}
+	u.note(unused, http.StateNew)
+	u.note(used, http.StateNew)
+	u.note(used, http.StateActive)
+	u.close()
+	u.note(late, http.StateNew)
+	if !unused.closed || used.closed || !late.closed {
+		t.Errorf("closed: unused %v, used %v, late %v", unused.closed, used.closed, late.closed)
+	}
+}
