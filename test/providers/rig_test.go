@@ -104,7 +104,9 @@ func (r *rig) furnish() {
 func (r *rig) start(settings string) (stop func()) {
 	r.t.Helper()
 	config := filepath.Join(r.dir, "config")
-	write(r.t, filepath.Join(config, "config.toml"), settings)
+	// Without a store that is there in time, as on a busy machine, nothing could
+	// be loaded again.
+	write(r.t, filepath.Join(config, "config.toml"), settings+"\n[store]\nrequired = true\n")
 	cfg, err := bootstrap.LoadConfig(bootstrap.LoadOptions{ConfigDir: config, DataDir: filepath.Join(r.dir, "data"), Home: r.dir})
 	if err != nil {
 		r.t.Fatal(err)
