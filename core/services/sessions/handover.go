@@ -68,7 +68,7 @@ func (l *Live) changeHands(ctx context.Context, h *history, p place, req storedR
 	}
 	defer f.release()
 	if !h.replay {
-		h.missed = f.lost()
+		h.missed = f.resumes()
 	}
 	if err := h.read(ctx, func(u domain.Update) error { rest = append(rest, u); return nil }); err != nil {
 		return nil, nil, err
@@ -81,7 +81,7 @@ func (l *Live) changeHands(ctx context.Context, h *history, p place, req storedR
 		return nil, nil, closedWhileOpening(l.id)
 	}
 	p.slot.client = p.client
-	return rest, l.att.attach(p.client, req.Answered, req.Takeover), nil
+	return rest, l.att.attach(p.client, req), nil
 }
 
 // tellTaken tells a client that another has taken its session.
@@ -162,10 +162,10 @@ func (h *history) shown(ctx context.Context, entry domain.Entry) []domain.Update
 	switch {
 	case h.replay:
 		return h.l.showAgain(ctx, h.row, domain.Replay(entry.Record))
-	case h.missed == nil || entry.Seq <= h.missed.after:
+	case h.missed == nil || entry.Seq <= h.missed.after || h.missed.knew(entry.Record):
 		return nil
 	}
-	if _, own := entry.Record.(domain.UserSaid); own {
+	if said, ok := entry.Record.(domain.UserSaid); ok && !h.missed.said[said.ID] {
 		return nil // it said that itself
 	}
 	if said, ok := entry.Record.(domain.AssistantSaid); ok {
@@ -199,19 +199,38 @@ func (h *history) now(t *tail) []domain.Update {
 	}
 	for _, i := range t.items {
 		c, changed := i.u.(domain.CallChanged)
+		_, opened := i.u.(domain.CallOpened)
 		switch {
+		case opened:
+			continue // the journal has it
 		case h.told[i.text.message], changed && h.finished[c.ID]:
-			continue // the journal has it by now
+			continue // so it has by now
 		case i.pieces != nil && !h.replay && h.missed == nil:
 			continue // it goes on behind what the client before was told
 		}
-		skip := 0
-		if h.missed != nil {
-			skip = h.missed.texts[i.text]
-		}
-		if u := i.update(skip); u != nil {
+		if u := h.since(i); u != nil {
 			ups = append(ups, u)
 		}
 	}
 	return append(ups, h.conv.State()...)
+}
+
+// since is an item of the tail as far as the client before was not told of it;
+// nil when it was of all.
+func (h *history) since(i *tailItem) domain.Update {
+	if h.missed == nil {
+		return i.update(0)
+	}
+	before, known := h.missed.items[i]
+	changed, ok := i.u.(domain.CallChanged)
+	switch {
+	case i.pieces != nil, !known:
+		return i.update(h.missed.texts[i.text])
+	case ok && before.changes != i.changes:
+		if changed.Status == before.u.(domain.CallChanged).Status {
+			changed.Status = ""
+		}
+		return changed
+	}
+	return nil
 }

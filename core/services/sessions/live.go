@@ -60,11 +60,7 @@ func (l *Live) Abandon(f *Feed) { l.feed.CompareAndSwap(f, newFeed(l)) }
 
 // Show tells what one client said to everybody else.
 func (l *Live) Show(ctx context.Context, from ports.Client, u domain.Update) error {
-	s, _, err := l.att.current()
-	if err != nil {
-		return err
-	}
-	if s != nil && s.client == from {
+	if l.att.newest(from) {
 		l.att.show(u)
 		return nil
 	}

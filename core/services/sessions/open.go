@@ -120,6 +120,10 @@ func (s *Service) open(ctx context.Context, p place, req storedRequest) (domain.
 		return domain.OpenedSession{}, err
 	}
 	l := p.slot.live
+	missed, err := l.missed(ctx)
+	if err != nil {
+		return domain.OpenedSession{}, err
+	}
 	if err := l.lock.Acquire(ctx); err != nil {
 		return domain.OpenedSession{}, err
 	}
@@ -131,8 +135,8 @@ func (s *Service) open(ctx context.Context, p place, req storedRequest) (domain.
 	if err := l.lease(ctx); err != nil {
 		return domain.OpenedSession{}, err
 	}
-	before := l.att.attach(p.client, req.Answered, req.Takeover)
-	if err := l.open(ctx, p.client, opened.Session, opened.Agent, req); err != nil {
+	before := l.att.attach(p.client, req)
+	if err := l.open(ctx, p.client, opened.Session, opened.Agent, req, missed); err != nil {
 		if l.conv == nil {
 			l.unlease(context.WithoutCancel(ctx))
 		}
@@ -188,15 +192,18 @@ func (s *Service) resolve(ctx context.Context, c ports.Client, row domain.Sessio
 }
 
 // open reads and replays the journal, applies the request's directories and
-// opens the tools, with the lock held.
-func (l *Live) open(ctx context.Context, c ports.Client, row domain.Session, agent domain.Agent, req storedRequest) error {
+// opens the tools, with the lock held. Of a journal that is not replayed the
+// client is told what nobody was since the one before it was lost at missed,
+// which may be nil.
+func (l *Live) open(ctx context.Context, c ports.Client, row domain.Session, agent domain.Agent, req storedRequest, missed *mark) error {
 	resolved, err := l.svc.resolve(ctx, c, row, agent, req.Dirs)
 	if err != nil {
 		return err
 	}
-	var see func(domain.Record) error
-	if req.Replay {
-		see = func(rec domain.Record) error { return l.sendAll(ctx, c, l.showAgain(ctx, row, domain.Replay(rec))) }
+	var see func(domain.Entry) error
+	if req.Replay || missed != nil {
+		h := &history{l: l, row: row, replay: req.Replay, missed: missed}
+		see = func(e domain.Entry) error { return l.sendAll(ctx, c, h.shown(ctx, e)) }
 	}
 	conv, err := l.read(ctx, row.Start, see)
 	if err != nil {
@@ -221,7 +228,7 @@ func (l *Live) open(ctx context.Context, c ports.Client, row domain.Session, age
 	if err := l.enter(ctx, row, conv); err != nil {
 		return err
 	}
-	if req.Replay {
+	if see != nil {
 		return l.sendAll(ctx, c, conv.State())
 	}
 	return nil
