@@ -44,6 +44,7 @@ type request struct {
 	sent      atomic.Bool // W has taken it
 	cancelled bool
 	answered  bool // by the bridge; what the gateway says is not for the editor
+	awaits    bool // the newest turn's end, whose prompt this may be
 }
 
 // question is a request of the gateway's that the editor has not answered.
@@ -59,8 +60,9 @@ type session struct {
 	cwd    string
 	seen   seen
 	replay *replay // what comes now was sent before, or may have been
-	// running says whether a turn ran when the session was taken over.
-	running bool
+	// turns are those that ran or waited when the session was taken over.
+	turns []string
+	ended []string // turns that prompts were answered with, the newest last
 }
 
 // offer is what the gateway can do that the bridge makes use of.
@@ -99,6 +101,7 @@ func (k *book) add(m jsonrpc.Message, frame []byte) (r *request, ok bool) {
 	case "session/prompt":
 		if s := k.sessions[r.session]; s != nil {
 			s.seen.place.turn()
+			s.seen.prompt = r.number
 		}
 	}
 	if m.Method == "initialize" {
@@ -115,6 +118,13 @@ func (k *book) nothingBegun() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.opening == nil
+}
+
+// find returns an open request.
+func (k *book) find(id jsonrpc.ID) *request {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.requests[id.Key()]
 }
 
 // answered takes a request off the book; nil when there is none.

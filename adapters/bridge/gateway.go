@@ -89,6 +89,9 @@ func (b *Bridge) fromGateway(frame []byte) error {
 
 // gatewayAnswers passes an answer on and notes what follows from it.
 func (b *Bridge) gatewayAnswers(frame []byte, m jsonrpc.Message) error {
+	if r := b.book.find(m.ID); r != nil && r.awaits && b.awaited(r, m) {
+		return nil
+	}
 	r := b.book.answered(m.ID)
 	switch {
 	case r == nil && m.ID != jsonrpc.NullID:
@@ -124,6 +127,8 @@ func (k *book) settled(r *request, m jsonrpc.Message) {
 		}
 	case "session/load", "session/resume":
 		k.loaded(r, true)
+	case "session/prompt":
+		k.endedWith(r.session, text(at(result, "_meta", "berth", "turnId")))
 	case "session/close", "session/stop", "session/delete":
 		k.forget(r.session)
 	case "authenticate":
@@ -134,6 +139,23 @@ func (k *book) settled(r *request, m jsonrpc.Message) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.signedIn = nil
+	}
+}
+
+// mostEnded is of how many turns of a session it is known that they were
+// answered.
+const mostEnded = 64
+
+// endedWith notes which turn a prompt was answered with.
+func (k *book) endedWith(id, turn string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := k.sessions[id]
+	if s == nil || turn == "" {
+		return
+	}
+	if s.ended = append(s.ended, turn); len(s.ended) > mostEnded {
+		s.ended = s.ended[1:]
 	}
 }
 

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -62,6 +63,16 @@ func (o *outbox) late(frame []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.add(item{frame: frame})
+}
+
+// again puts a request in front of everything else.
+func (o *outbox) again(r *request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r.sent.Store(false)
+	o.items = slices.Insert(o.items, 0, item{r.frame, r})
+	o.size += len(r.frame)
+	o.wake()
 }
 
 func (o *outbox) add(it item) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"hash/maphash"
 	"strconv"
+	"strings"
 )
 
 // mostSeen is of how many messages, calls and states of a session the bridge
@@ -16,6 +17,8 @@ type seen struct {
 	order []string // of the marks, the oldest first
 	place place
 	seed  maphash.Seed
+	// prompt is the number of the newest prompt of the editor's.
+	prompt int
 }
 
 // mark is what the editor has had of one message, call or state.
@@ -23,6 +26,18 @@ type mark struct {
 	length int    // bytes of a message
 	final  bool   // a call has ended
 	hash   uint64 // of the newest update of a call or state
+	prompt int    // the newest when the mark was made
+}
+
+// before reports whether the editor had something of a turn before it sent a
+// prompt. Ids of messages begin with their turn's.
+func (s *seen) before(turn string, prompt int) bool {
+	for key, m := range s.marks {
+		if _, id, _ := strings.Cut(key, " "); m.prompt < prompt && strings.HasPrefix(id, turn) {
+			return true
+		}
+	}
+	return false
 }
 
 // place names messages that have no id: by their turn's order.
@@ -108,7 +123,7 @@ func (s *seen) note(u update) {
 			delete(s.marks, s.order[0])
 			s.order = s.order[1:]
 		}
-		m = &mark{}
+		m = &mark{prompt: s.prompt}
 		s.marks[u.key] = m
 		s.order = append(s.order, u.key)
 	}
