@@ -78,6 +78,10 @@ ${config}`);
     return JSON.parse(made).token;
   }
 
+  revoke(name) {
+    execFileSync(binary(), ["token", "revoke", name, ...this.flags], {env: this.env});
+  }
+
   /** start serves; this.url is where. */
   async start() {
     this.child = spawn(binary(), ["daemon", ...this.flags], {env: this.env, cwd: this.project, stdio: ["ignore", "ignore", "pipe"]});
