@@ -524,6 +524,40 @@ func cutTurns(t *testing.T, plain bool, cuts int, pause time.Duration) {
 	e.done <- nil
 }
 
+// TestBridge_Away covers what becomes of a session whose bridge is away.
+func TestBridge_Away(t *testing.T) {
+	cfg, d := gatewayFor(t, "")
+	token, err := BridgeToken(cfg.DataDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	way := newTunnel(t, d.Info().Address)
+	first := bridged(t, cfg, BridgeOptions{URL: way.url(), Token: NewSecret(token)}, false)
+	first.initialize()
+	_, f := first.call("session/new", `{"cwd":`+quoted(t.TempDir())+`,"mcpServers":[]}`)
+	session, _ := f.Result["sessionId"].(string)
+	second := bridged(t, cfg, BridgeOptions{}, false)
+	second.initialize()
+	load := `{"sessionId":"` + session + `","cwd":` + quoted(t.TempDir()) + `,"mcpServers":[]}`
+	if _, f := second.call("session/load", load); f.Error == nil || f.Error.Code != -31003 {
+		t.Fatalf("a session whose bridge is there was given to another: %+v", f)
+	}
+	way.block(true)
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		if _, f = second.call("session/load", load); f.Error == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("a session whose bridge is away is kept: %s", f.Error.Message)
+		}
+	}
+	way.block(false)
+	if _, f := first.call("session/prompt", `{"sessionId":"`+session+`","prompt":[{"type":"text","text":"go"}]}`); f.Error == nil || f.Error.Code != -32002 {
+		t.Errorf("the first bridge prompts a session that it has lost: %+v", f)
+	}
+}
+
 // newPlainBridge is a bridge to gateways without links.
 func newPlainBridge(find *gatewayFinder, frames jsonrpc.Frames, o BridgeOptions) *bridge.Bridge {
 	c := bridgeConfig(find, o)

@@ -283,6 +283,8 @@ func (w *world) Unobserve(c ports.Client, _ domain.SessionID) bool {
 	return len(w.watching) < n
 }
 
+func (w *world) Absent(ports.Client, bool) {}
+
 func (w *world) Lose(c ports.Client) { w.Detach(c, domain.Disconnected) }
 
 func (w *world) Detach(_ ports.Client, cause error) {

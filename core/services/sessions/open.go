@@ -87,7 +87,7 @@ func (s *Service) claim(c ports.Client, id domain.SessionID, takeover bool) (p p
 	case sl == nil:
 		sl, err = s.reserveLocked(c, id)
 		return place{slot: sl, client: c}, nil, err
-	case sl.client != c && (sl.state != ready || sl.client != nil && !takeover):
+	case sl.client != c && (sl.state != ready || sl.client != nil && !takeover && !s.reg.absent[sl.client]):
 		return place{}, nil, errTaken(id)
 	case sl.client != c:
 		if err := s.withinLimit(c); err != nil {

@@ -55,9 +55,12 @@ type registry struct {
 	// watchers are those who observe or are about to, by session, which need not
 	// be in memory.
 	watchers map[domain.SessionID][]*watcher
-	ended    bool          // the process is going away
-	turns    int           // admitted and not given up
-	quiet    chan struct{} // made by the first Drain, closed when no turn is left
+	// absent are clients whose connection is interrupted: it may go on, but
+	// others need not ask for what they have.
+	absent map[ports.Client]bool
+	ended  bool          // the process is going away
+	turns  int           // admitted and not given up
+	quiet  chan struct{} // made by the first Drain, closed when no turn is left
 }
 
 // active returns the number of sessions of a client that count against its
