@@ -102,7 +102,9 @@ func (l *Live) enter(ctx context.Context, row domain.Session, conv *domain.Conve
 		}
 		sets = append(sets, set)
 	}
-	l.closeTools(ctx, l.tools)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
+	l.closeTools(closing, l.tools)
+	cancel()
 	l.row, l.conv, l.tools, l.doubtful = row, conv, sets, false
 	l.pos.Store(int64(conv.Seq()))
 	l.loaded.Store(true)
