@@ -71,7 +71,7 @@ func StartDaemon(ctx context.Context, cfg *Config, opts ...Option) (*Daemon, err
 	if err := d.fx.Start(ctx); err != nil {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopAll)
 		defer cancel()
-		return nil, errors.Join(rootCause(err), d.fx.Stop(stop))
+		return nil, errors.Join(err, d.fx.Stop(stop))
 	}
 	return d, nil
 }
@@ -155,7 +155,7 @@ type dataDirClaim struct{}
 func newClaim(lc fx.Lifecycle, cfg *Config) (*dataDirClaim, error) {
 	release, err := claim(cfg)
 	if err != nil {
-		return nil, err
+		return nil, domain.WrapError(domain.InvalidArgument, err, err.Error())
 	}
 	lc.Append(fx.StopHook(release))
 	return &dataDirClaim{}, nil
