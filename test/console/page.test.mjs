@@ -56,7 +56,7 @@ usage input=1700 output=40 cost=0.003
 text ${answer}
 usage input=2100 output=420 cost=0.0125
 --- next when "touch it"
-${edit}
+call write_file {"path":"log.txt","content":"high water\\n"}
 --- next when "touch it"
 text "As you decided."
 --- next when "slowly"
@@ -68,7 +68,7 @@ text "It begins"
 hang
 --- next when "hostile"
 text ${hostile}
-call shell {"command":"touch \\u202egpj.exe <img>"}
+call write_file {"path":"<img src=x>.txt","content":"\\u202egpj.exe <img src=y>\\n"}
 --- next when "hostile"
 text "Done."
 --- next when "very much"
@@ -164,7 +164,7 @@ describe("the console", {skip, concurrency: false}, () => {
     await c.shot("diff-narrow-dark");
     assert.ok(await c.page.evaluate(() => document.documentElement.scrollWidth <= 360 && document.getElementById("feed").scrollWidth <= 360), "it scrolls sideways");
     const unnamed = await c.page.$$eval("button, a, input, textarea, select, summary", (all) =>
-      all.filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim() || (e.id && document.querySelector(`label[for="${e.id}"]`)))).map((e) => e.outerHTML));
+      all.filter((e) => !e.hidden && !(e.getAttribute("aria-label") || e.textContent.trim() || (e.id && document.querySelector(`label[for="${e.id}"]`)))).map((e) => e.outerHTML));
     assert.deepEqual(unnamed, [], "controls without a name");
   });
 
@@ -204,7 +204,7 @@ describe("the console", {skip, concurrency: false}, () => {
     await c.page.click("#cancel");
     await c.idle();
     await c.page.waitForSelector("#ask-banner", {hidden: true});
-    assert.equal((await items(c)).filter((i) => i.includes("Cancelled")).length, 2);
+    assert.equal((await items(c)).filter((i) => i.startsWith("end") && i.includes("Cancelled")).length, 2);
   });
 
   test("prompts wait for their turn, in order", async (t) => {
@@ -329,6 +329,7 @@ describe("the console", {skip, concurrency: false}, () => {
     await c.begin();
     await c.prompt("be hostile");
     const asked = await c.asked();
+    assert.match(asked, /<img src=x>\.txt/);
     assert.match(asked, /U\+202E/);
     assert.ok(!asked.includes("\u202e"));
     await c.page.evaluate(() => [...document.querySelectorAll("#ask .reject")][0].click());
