@@ -558,6 +558,59 @@ func TestBridge_Away(t *testing.T) {
 	}
 }
 
+// TestBridge_Restart has a daemon start anew, with another port and another
+// token for bridges, between two turns and within one.
+func TestBridge_Restart(t *testing.T) {
+	cfg, d := gatewayFor(t, "")
+	e := bridged(t, cfg, BridgeOptions{}, false)
+	e.initialize()
+	_, f := e.call("session/new", `{"cwd":`+quoted(t.TempDir())+`,"mcpServers":[]}`)
+	session, _ := f.Result["sessionId"].(string)
+	prompt := `{"sessionId":"` + session + `","prompt":[{"type":"text","text":"go"}]}`
+	if log, f := e.call("session/prompt", prompt); f.Result["stopReason"] != "end_turn" {
+		t.Fatalf("the turn before: %v", log)
+	}
+	restart := func() {
+		if err := d.Stop(context.Background()); err != nil {
+			t.Fatalf("stop: %v", err)
+		}
+		next, err := StartDaemon(t.Context(), cfg, WithLog(io.Discard))
+		if err != nil {
+			t.Fatal(err)
+		}
+		*d = *next
+	}
+	restart()
+	log, f := e.call("session/list", `{}`)
+	if len(log) != 1 || f.Error != nil {
+		t.Errorf("after the restart came %v", log)
+	}
+	e.send(`{"jsonrpc":"2.0","id":"p","method":"session/prompt","params":%s}`, prompt)
+	for asked := false; !asked; { // the turn is under way
+		_, f := e.next()
+		asked = f.Method == "session/request_permission"
+	}
+	restart()
+	var cancelled, answered bool
+	for !answered {
+		raw, f := e.next()
+		cancelled = cancelled || f.Method == "$/cancel_request"
+		if answered = string(f.ID) == `"p"`; answered {
+			t.Logf("the turn was answered %s", raw)
+		}
+	}
+	log, f = e.call("session/close", `{"sessionId":"`+session+`"}`)
+	if f.Error != nil {
+		t.Errorf("the session is not there: %v", log)
+	}
+	for _, line := range log {
+		cancelled = cancelled || strings.Contains(line, "$/cancel_request")
+	}
+	if !cancelled {
+		t.Errorf("the editor still holds the question of the daemon before")
+	}
+}
+
 // newPlainBridge is a bridge to gateways without links.
 func newPlainBridge(find *gatewayFinder, frames jsonrpc.Frames, o BridgeOptions) *bridge.Bridge {
 	c := bridgeConfig(find, o)

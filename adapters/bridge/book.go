@@ -42,7 +42,7 @@ type request struct {
 	params    json.RawMessage // likewise
 	number    int
 	sent      atomic.Bool // W has taken it
-	cancelled bool
+	cancelled atomic.Bool
 	answered  bool // by the bridge; what the gateway says is not for the editor
 	awaits    bool // the newest turn's end, whose prompt this may be
 }
@@ -189,9 +189,7 @@ func (k *book) prompting() []string {
 func (k *book) cancelled(session string, id jsonrpc.ID) {
 	for _, r := range k.open() {
 		if r.method == "session/prompt" && session != "" && r.session == session || id != "" && r.id.Key() == id.Key() {
-			k.mu.Lock()
-			r.cancelled = true
-			k.mu.Unlock()
+			r.cancelled.Store(true)
 		}
 	}
 }

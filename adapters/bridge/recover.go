@@ -251,7 +251,7 @@ func (b *Bridge) askAgain(ch *channel) error {
 		if err := ch.frames.Write(frame); err != nil {
 			return errLost
 		}
-		if r.cancelled {
+		if r.cancelled.Load() {
 			if err := ch.frames.Write(cancelAgain(r)); err != nil {
 				return errLost
 			}

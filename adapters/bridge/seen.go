@@ -202,17 +202,18 @@ func (r *replay) take(raw json.RawMessage, frame []byte) []byte {
 	return nil
 }
 
-// drop forgets what came before something that the editor has had.
+// drop forgets what came before something that the editor has had, but for
+// states, and the rest of what it has had in part.
 func (r *replay) drop() []byte {
 	r.known = true
-	states := r.held[:0]
+	rest := r.held[:0]
 	for _, h := range r.held {
-		if h.about == aboutState {
-			states = append(states, h)
+		if h.about == aboutState || r.seen.marks[h.key] != nil {
+			rest = append(rest, h)
 		}
 	}
-	clear(r.held[len(states):])
-	r.held = states
+	clear(r.held[len(rest):])
+	r.held = rest
 	return nil
 }
 
