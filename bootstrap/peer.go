@@ -25,6 +25,9 @@ type Peer struct {
 func (a *App) ServePeer(ctx context.Context, frames jsonrpc.Frames, p Peer) error {
 	params := a.params()
 	params.Agent, params.Rights, params.OnAway = p.Agent, p.Rights, p.OnAway
+	if p.Rights != nil {
+		params.Sessions = paced{params.Sessions, a.pacer, p.Rights.Name}
+	}
 	if p.Dialect != "" && params.Dialect == acp1.DialectAuto {
 		params.Dialect = acp1.Dialect(p.Dialect)
 	}
