@@ -82,11 +82,16 @@ describe("the console", {skip, concurrency: false}, () => {
   let b;
   let d;
   let token;
+  let watching; // a token that may observe alone
+  let brief; // a token that is revoked
   const afters = [];
 
   before(async () => {
-    d = await new Daemon({after: (fn) => afters.push(fn)}, {script, files: {"tides.md": tides}}).start();
+    d = new Daemon({after: (fn) => afters.push(fn)}, {script, files: {"tides.md": tides}});
     token = d.token("--name", "person");
+    watching = d.token("--name", "wall", "--observe");
+    brief = d.token("--name", "brief");
+    await d.start();
     b = await browser({after: (fn) => afters.push(fn)});
   });
   after(async () => {
@@ -282,6 +287,27 @@ describe("the console", {skip, concurrency: false}, () => {
     assert.equal(text.match(/slowly/g).length, 1);
   });
 
+  test("a gateway that was killed comes back, and says what was cut off", async (t) => {
+    const own = new Daemon(t, {script, files: {"tides.md": tides}});
+    const key = own.token();
+    await own.start();
+    const context = await b.createBrowserContext();
+    t.after(() => context.close());
+    const c = await Console.open(b, own, {context, allow: ["/acp"]});
+    await c.signIn(key);
+    await c.begin();
+    await c.prompt("slowly");
+    await c.sees(/begin (word ){5}/);
+    await own.stop("SIGKILL");
+    await c.sees("connection is lost", "#link");
+    await own.again();
+    await c.page.waitForSelector("#send:not(:disabled)", {timeout: 30_000});
+    await c.page.waitForSelector("#link", {hidden: true});
+    assert.equal((await c.text()).match(/slowly/g).length, 1);
+    await c.prompt("and then?");
+    await c.sees("Nothing to say.");
+  });
+
   test("another's session is watched, and taken over on purpose", async (t) => {
     const one = await tab(t);
     const two = await tab(t);
@@ -297,7 +323,7 @@ describe("the console", {skip, concurrency: false}, () => {
     await two.page.click("#takeover");
     await two.sees("Take this session over?", "#confirm");
     await two.page.evaluate(() => document.querySelector("#confirm .primary").click());
-    await two.page.waitForSelector("#composer-text:not(:disabled)");
+    await two.page.waitForSelector("#send:not(:disabled)");
     await one.sees("Watching", "#mode");
     for (const c of [one, two]) {
       await c.sees("end of it");
@@ -317,10 +343,12 @@ describe("the console", {skip, concurrency: false}, () => {
     const id = await one.begin();
     await one.prompt("hello there");
     await one.sees("Nothing to say.");
-    const wall = await tab(t, {token: d.token("--name", "wall", "--observe")});
+    const wall = await tab(t, {token: watching});
     await wall.sees(/hello there/i, "#sessions");
     await wall.page.evaluate((id) => (location.hash = `#/s/${id}`), id);
     await wall.sees("Nothing to say.");
+    await wall.sees("may do nothing else", "#mode");
+    assert.deepEqual(await wall.page.$$eval("#new, #takeover, #delete", (all) => all.map((e) => e.hidden)), [true, true, true]);
     assert.equal(await wall.page.$eval("#composer-text", (e) => e.disabled), true);
   });
 
@@ -427,7 +455,7 @@ describe("the console", {skip, concurrency: false}, () => {
   });
 
   test("revoking a token signs the page out", async (t) => {
-    const c = await tab(t, {token: d.token("--name", "brief")});
+    const c = await tab(t, {token: brief});
     d.revoke("brief");
     await c.page.waitForSelector("#token", {visible: true, timeout: 15_000});
     await c.sees(/revoked|does not know/, "#token-error");

@@ -98,6 +98,14 @@ ${config}`);
     return this;
   }
 
+  /** again starts it once more, where it was. */
+  async again() {
+    const file = join(this.config, "config.toml");
+    writeFileSync(file, readFileSync(file, "utf8").replace(/listen = .*/, `listen = "${new URL(this.url).host}"`));
+    rmSync(join(this.data, "daemon.json"), {force: true});
+    return this.start();
+  }
+
   async stop(signal = "SIGTERM") {
     this.child?.kill(signal);
     await this.gone;
