@@ -27,7 +27,8 @@ type book struct {
 	reset    bool                // --reset-session was used
 
 	begun    chan struct{} // closed by the first initialize
-	opening  *request      // the newest initialize
+	started  bool          // it has come
+	agreed   *request      // the initialize that the gateway agreed to
 	early    []byte        // the result that the editor was given before the gateway's
 	offer    offer
 	signedIn json.RawMessage // params of the authenticate that succeeded
@@ -105,10 +106,10 @@ func (k *book) add(m jsonrpc.Message, frame []byte) (r *request, ok bool) {
 		}
 	}
 	if m.Method == "initialize" {
-		if k.opening == nil {
+		if !k.started {
 			close(k.begun)
 		}
-		k.opening = r
+		k.started = true
 	}
 	return r, true
 }
@@ -117,7 +118,7 @@ func (k *book) add(m jsonrpc.Message, frame []byte) (r *request, ok bool) {
 func (k *book) nothingBegun() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.opening == nil
+	return !k.started
 }
 
 // find returns an open request.

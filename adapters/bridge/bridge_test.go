@@ -272,6 +272,26 @@ func TestBeforeInitialize(t *testing.T) {
 	})
 }
 
+// TestInitializeAgain says that an initialize that was refused can be mended.
+func TestInitializeAgain(t *testing.T) {
+	bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+		const wrong = `{"jsonrpc":"2.0","id":9,"method":"initialize","params":{"protocolVersion":"1"}}`
+		const refused = `{"jsonrpc":"2.0","id":9,"error":{"code":-32602,"message":"no"}}`
+		r.say(wrong)
+		r.say(hello)
+		g := <-r.dialed
+		want(t, g, wrong)
+		write(t, g, refused)
+		want(t, r.editor, refused)
+		want(t, g, hello)
+		write(t, g, welcome)
+		want(t, r.editor, welcome)
+		g.Cut()
+		g = <-r.dialed
+		want(t, g, fmt.Sprintf(helloAgain, 1))
+	})
+}
+
 func TestFlags(t *testing.T) {
 	all := bridge.SessionFlags{Agent: "a", Key: "k", Label: "l", Reset: true, RequireExisting: true}
 	tests := []struct {

@@ -167,14 +167,17 @@ func (b *Bridge) begin(ctx context.Context, ch *channel) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	hello, answered := b.book.hello()
-	if !answered {
+	hello, agreed := b.book.hello()
+	switch {
+	case agreed:
+		return b.recover(ctx, ch, hello)
+	case hello != nil: // else they were refused, and the editor may try again
 		hello.sent.Store(true)
 		if err := ch.frames.Write(hello.frame); err != nil {
 			b.cfg.Log("initialize could not be sent: %v", err)
 			return errLost
 		}
-		for !answered {
+		for answered := false; !answered; {
 			frame, err := b.read(ctx, ch)
 			if err == nil {
 				err = b.fromGateway(frame)
@@ -182,19 +185,26 @@ func (b *Bridge) begin(ctx context.Context, ch *channel) error {
 			if err != nil {
 				return err
 			}
-			_, answered = b.book.hello()
+			answered = b.book.find(hello.id) != hello
 		}
-		return nil
 	}
-	return b.recover(ctx, ch, hello)
+	return nil
 }
 
-// hello is the newest initialize, and whether the gateway has answered it.
-func (k *book) hello() (*request, bool) {
+// hello is the initialize that the gateway agreed to, or the first one that is
+// open; nil when there is neither.
+func (k *book) hello() (r *request, agreed bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	r := k.opening
-	return r, k.requests[r.id.Key()] != r
+	if k.agreed != nil {
+		return k.agreed, true
+	}
+	for _, o := range k.requests {
+		if o.method == "initialize" && (r == nil || o.number < r.number) {
+			r = o
+		}
+	}
+	return r, false
 }
 
 // fail answers every open request of the editor's: nobody else will.

@@ -154,19 +154,21 @@ func (o *outbox) run(ctx context.Context) {
 func (o *outbox) next(ctx context.Context) (item, *channel) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.items) == 0 || o.ch == nil {
-		if !o.wait(ctx) {
-			return item{}, nil
+	for {
+		for len(o.items) == 0 || o.ch == nil {
+			if !o.wait(ctx) {
+				return item{}, nil
+			}
+		}
+		it := o.items[0]
+		o.items[0] = item{}
+		o.items = o.items[1:]
+		o.size -= len(it.frame)
+		sent := it.req != nil && it.req.sent.Swap(true) // by begin
+		o.writing = !sent
+		o.wake()
+		if !sent {
+			return it, o.ch
 		}
 	}
-	it := o.items[0]
-	o.items[0] = item{}
-	o.items = o.items[1:]
-	o.size -= len(it.frame)
-	o.writing = true
-	if it.req != nil {
-		it.req.sent.Store(true)
-	}
-	o.wake()
-	return it, o.ch
 }
