@@ -338,6 +338,35 @@ describe("the console", {skip, concurrency: false}, () => {
     await one.sees("and then?");
   });
 
+  test("a question that two see is answered by one", async (t) => {
+    const one = await tab(t);
+    const two = await tab(t);
+    const id = await one.begin();
+    await two.page.evaluate((id) => (location.hash = `#/s/${id}`), id);
+    await two.sees("Watching", "#mode");
+    await one.prompt("touch it");
+    await one.asked();
+    await two.asked();
+    await two.quiet();
+    await two.page.keyboard.press("n");
+    await one.page.waitForFunction(() => !document.getElementById("ask").open);
+    for (const c of [one, two]) await c.sees("As you decided.");
+    assert.equal(await two.page.$("#ask[open]"), null);
+  });
+
+  test("a gateway that asks for no token is entered without one", async (t) => {
+    const own = await new Daemon(t, {script, gateway: 'auth = "none"'}).start();
+    const context = await b.createBrowserContext();
+    t.after(() => context.close());
+    const c = await Console.open(b, own, {context, allow: ["/acp"]});
+    await c.signIn("");
+    await c.begin("");
+    await c.prompt("hello");
+    await c.sees("Nothing to say.");
+    await c.page.reload();
+    await c.sees("Nothing to say.");
+  });
+
   test("a token that may only observe only watches", async (t) => {
     const one = await tab(t);
     const id = await one.begin();
@@ -401,6 +430,48 @@ describe("the console", {skip, concurrency: false}, () => {
     await c.idle();
     const end = await c.page.$eval("#feed", (e) => e.scrollHeight - e.scrollTop - e.clientHeight);
     assert.ok(end < 80, `${end} px from the end`);
+  });
+
+  test("ten thousand updates keep the page light", async (t) => {
+    const c = await tab(t);
+    await c.begin();
+    const seen = await c.page.evaluate(async () => {
+      const [{Session}, {Feed}] = [await import("/state.js"), await import("/view.js")];
+      const box = document.getElementById("feed");
+      const feed = new Feed(box, document.getElementById("latest"));
+      const session = new Session("s");
+      feed.show(session);
+      const frame = () => new Promise((done) => requestAnimationFrame(done));
+      let longest = 0;
+      let most = 0;
+      for (let i = 0; i < 10_000; i++) {
+        const n = i >> 2;
+        session.apply([
+          {sessionUpdate: "agent_message_chunk", messageId: `m${n >> 3}`, content: {type: "text", text: `Some **words** of part ${n}.\n\n`}},
+          {sessionUpdate: "tool_call", toolCallId: `c${n}`, title: `Edit file${n}.go`, kind: "edit", status: "in_progress"},
+          {sessionUpdate: "tool_call_update", toolCallId: `c${n}`, content: [{type: "diff", path: `/p/file${n}.go`, oldText: "a\nb\nc\n", newText: `a\n${n}\nc\n`}]},
+          {sessionUpdate: "tool_call_update", toolCallId: `c${n}`, status: "completed"},
+        ][i & 3]);
+        if (i % 40 === 39) {
+          feed.changed();
+          const began = performance.now();
+          await frame();
+          await frame();
+          longest = Math.max(longest, performance.now() - began);
+          most = Math.max(most, box.querySelectorAll(".items > *").length);
+        }
+      }
+      const end = box.scrollHeight - box.scrollTop - box.clientHeight;
+      const earlier = box.querySelector(".more").textContent;
+      box.querySelector(".more").click();
+      return {items: session.items.length, most, end, earlier, after: box.querySelectorAll(".items > *").length, longest: Math.round(longest)};
+    });
+    t.diagnostic(JSON.stringify(seen));
+    assert.ok(seen.items > 2_500);
+    assert.ok(seen.most <= 500, `${seen.most} items on the page`);
+    assert.ok(seen.end < 80, `${seen.end} px from the end`);
+    assert.match(seen.earlier, /Show earlier \(\d+ more\)/);
+    assert.ok(seen.after > 150);
   });
 
   test("lists, searches, deletes", async (t) => {

@@ -184,8 +184,8 @@ const feed = new Feed($("feed"), $("latest"));
 
 function route() {
 	if (!link || link.state === "closed") return;
-	const m = /^#\/s\/(.+)$/.exec(location.hash);
-	const wanted = m ? decodeURIComponent(m[1]) : "";
+	const m = /^#\/s\/([\w-]+)$/.exec(location.hash);
+	const wanted = m ? m[1] : "";
 	if (current && current.id !== wanted) leave(current);
 	$("app").dataset.page = m ? "session" : location.hash === "#/new" ? "new" : "list";
 	$("empty").hidden = !!m || location.hash === "#/new";
@@ -223,7 +223,9 @@ function show(id) {
 	composer.of(id);
 	changed(o);
 	feed.asking(permissions.calls(id));
+	// Where there are keys the prompt is next; else no keyboard should come up.
 	if (matchMedia("(pointer: fine)").matches) composer.focus();
+	else $("session").focus();
 }
 
 /** leave gives a session back that nothing runs in. */
@@ -405,6 +407,7 @@ $("delete").addEventListener("click", async () => {
 		sidebar.forget(o.id);
 		if (current === o) current = null;
 		location.hash = "#/";
+		$("search").focus();
 		say("Deleted");
 	} catch (err) {
 		o.session.note("error", "The session could not be deleted", err.message);
@@ -436,7 +439,7 @@ $("new-form").addEventListener("submit", async (e) => {
 		const meta = result._meta?.berth ?? {};
 		const o = openedFor(result.sessionId, cwd === "." ? meta.workspaceDir ?? "." : cwd);
 		o.created(meta);
-		location.hash = `#/s/${encodeURIComponent(result.sessionId)}`;
+		location.hash = `#/s/${result.sessionId}`;
 		sidebarSoon();
 	} catch (err) {
 		$("new-error").textContent = err.message;

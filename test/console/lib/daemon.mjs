@@ -38,7 +38,7 @@ export async function until(look, what, ms = 20_000) {
 export class Daemon {
   log = "";
 
-  constructor(t, {script, config = "", files = {}, listen = "127.0.0.1:0"}) {
+  constructor(t, {script, config = "", files = {}, gateway = ""}) {
     this.dir = realpathSync(mkdtempSync(join(tmpdir(), "berth-console-")));
     this.config = join(this.dir, "config");
     this.data = join(this.dir, "data");
@@ -47,7 +47,8 @@ export class Daemon {
     writeFileSync(join(this.config, "play.script"), script);
     writeFileSync(join(this.config, "config.toml"), `version = 1
 [gateway]
-listen = "${listen}"
+listen = "127.0.0.1:0"
+${gateway}
 [providers.play]
 type = "scripted"
 script = "play.script"
