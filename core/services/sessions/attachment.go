@@ -56,7 +56,7 @@ func newAttachment(c ports.Client, patient bool) *Attachment {
 func (a *Attachment) attach(c ports.Client, req storedRequest) (before *seat) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.at != nil || req.Replay {
+	if a.at != nil || req.Replay || req.silent {
 		a.same = nil
 	}
 	a.same = append(a.same, c)
@@ -85,6 +85,7 @@ func (a *Attachment) heldBy(c ports.Client) bool {
 func (a *Attachment) restore(before *seat) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.came.Add(-1)
 	a.leave()
 	if before != nil {
 		a.at = &seat{client: before.client, ready: before.ready, gone: make(chan struct{})}

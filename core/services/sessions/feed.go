@@ -21,10 +21,7 @@ type Feed struct {
 
 	live *Live
 	tail tail
-	// told is up to where the journal was told, and missed where a client was
-	// lost: what came after was told to nobody.
-	told   domain.Seq
-	missed *mark
+	told domain.Seq // up to where the journal was told
 }
 
 func newFeed(l *Live) *Feed {
@@ -74,10 +71,10 @@ func (f *Feed) Tell(ctx context.Context, u domain.Update) error {
 		return err
 	}
 	if !taken && f.lost() == nil {
-		f.missed = f.here()
+		f.live.missed.Store(f.here())
 	}
 	if said, ok := u.(domain.UserMessage); ok && !taken {
-		f.missed.said[said.ID] = true
+		f.lost().said[said.ID] = true
 	}
 	f.tail.add(u)
 	return nil
@@ -86,10 +83,10 @@ func (f *Feed) Tell(ctx context.Context, u domain.Update) error {
 // lost returns where the newest client was lost, if something was told since;
 // else nil. The caller holds Sending.
 func (f *Feed) lost() *mark {
-	if f.missed == nil || f.missed.came != f.live.att.came.Load() {
-		return nil
+	if m := f.live.missed.Load(); m != nil && m.came == f.live.att.came.Load() {
+		return m
 	}
-	return f.missed
+	return nil
 }
 
 // here is the place that has been reached.
@@ -133,16 +130,6 @@ func (m *mark) knew(rec domain.Record) bool {
 		}
 	}
 	return false
-}
-
-// missed returns where somebody who comes now goes on, as resumes does.
-func (l *Live) missed(ctx context.Context) (*mark, error) {
-	f, err := l.hold(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer f.release()
-	return f.resumes(), nil
 }
 
 // Journalled says that what follows from records, of which the journal tells

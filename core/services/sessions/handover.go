@@ -51,12 +51,24 @@ func (l *Live) handOver(ctx context.Context, row domain.Session, p place, req st
 		return err
 	}
 	l.svc.tellTaken(before, p.client, l.id)
-	for _, u := range rest {
-		if err := p.client.Send(ctx, l.id, u); err != nil {
-			return err
-		}
+	if req.silent {
+		return nil
+	}
+	if err := l.sendAll(ctx, p.client, rest); err != nil {
+		l.forget(h.was)
+		return err
 	}
 	return nil
+}
+
+// forget makes a client that took the session and was lost before it was told
+// everything one that never came: was is where the one before had been lost.
+func (l *Live) forget(was *mark) {
+	if was != nil {
+		m := *was
+		m.came = l.att.came.Load()
+		l.missed.Store(&m)
+	}
 }
 
 // changeHands does what handOver does while nothing may move. It returns what
@@ -67,8 +79,9 @@ func (l *Live) changeHands(ctx context.Context, h *history, p place, req storedR
 		return nil, nil, err
 	}
 	defer f.release()
+	h.was = f.resumes()
 	if !h.replay {
-		h.missed = f.resumes()
+		h.missed = h.was
 	}
 	if err := h.read(ctx, func(u domain.Update) error { rest = append(rest, u); return nil }); err != nil {
 		return nil, nil, err
@@ -106,6 +119,7 @@ type history struct {
 	conv   *domain.Conversation
 	replay bool
 	missed *mark // without replay: where the client before was lost
+	was    *mark // where it was, with replay too
 
 	told     map[domain.MessageID]bool // messages of the newest turn
 	calls    []domain.CallOpened       // that are open

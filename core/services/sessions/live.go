@@ -17,6 +17,9 @@ type Live struct {
 	svc  *Service
 	att  *Attachment
 	feed atomic.Pointer[Feed]
+	// missed is where the newest client was lost: what came after was told to
+	// nobody. It is written with the feed's Sending lock held.
+	missed atomic.Pointer[mark]
 
 	// lock guards the rest. It is held over calls of the store.
 	lock   Lock

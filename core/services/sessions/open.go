@@ -13,6 +13,8 @@ import (
 type storedRequest struct {
 	domain.OpenSession
 	reset bool // begin a fresh transcript
+	// silent sends nothing: the client does not know the session's id yet.
+	silent bool
 }
 
 // Open reserves a stored session for c, in memory, and returns the task that
@@ -120,10 +122,12 @@ func (s *Service) open(ctx context.Context, p place, req storedRequest) (domain.
 		return domain.OpenedSession{}, err
 	}
 	l := p.slot.live
-	missed, err := l.missed(ctx)
+	f, err := l.hold(ctx)
 	if err != nil {
 		return domain.OpenedSession{}, err
 	}
+	missed := f.lost()
+	f.release()
 	if err := l.lock.Acquire(ctx); err != nil {
 		return domain.OpenedSession{}, err
 	}
@@ -201,7 +205,7 @@ func (l *Live) open(ctx context.Context, c ports.Client, row domain.Session, age
 		return err
 	}
 	var see func(domain.Entry) error
-	if req.Replay || missed != nil {
+	if req.Replay || missed != nil && !req.silent {
 		h := &history{l: l, row: row, replay: req.Replay, missed: missed}
 		see = func(e domain.Entry) error { return l.sendAll(ctx, c, h.shown(ctx, e)) }
 	}

@@ -138,7 +138,6 @@ func (s *story) join(req domain.OpenSession) *person {
 		p.told, req.Replay, req.Takeover = s.before.log(), false, false
 		maps.Copy(p.own, s.before.own)
 	}
-	s.before = nil
 	if s.wild && s.rng.IntN(4) == 0 {
 		p.slow = time.Duration(1+s.rng.IntN(2)) * time.Millisecond
 	}
@@ -164,6 +163,9 @@ func (s *story) join(req domain.OpenSession) *person {
 	opened, err := run(ctx)
 	if err == nil && s.rng.IntN(3) == 0 {
 		time.Sleep(time.Duration(s.rng.IntN(4)) * time.Millisecond) // the answer takes its time
+	}
+	if err == nil {
+		s.before = nil // it was told what nobody had been
 	}
 	if !holds() {
 		p.breaks()
