@@ -26,11 +26,19 @@ func (s *Service) Open(c ports.Client, req domain.OpenSession) (func(context.Con
 	if !req.ID.Valid() {
 		return nil, domain.NoSession(req.ID)
 	}
-	p, _, err := s.claim(c, req.ID, req.Takeover)
-	if err != nil {
+	p, gone, err := s.claim(c, req.ID, req.Takeover)
+	if err != nil && !p.leaving {
 		return nil, err
 	}
 	return func(ctx context.Context) (domain.OpenedSession, error) {
+		for p.leaving {
+			if err := waitFor(ctx, gone); err != nil {
+				return domain.OpenedSession{}, err
+			}
+			if p, gone, err = s.claim(c, req.ID, req.Takeover); err != nil && !p.leaving {
+				return domain.OpenedSession{}, err
+			}
+		}
 		return s.finishOpening(ctx, p, storedRequest{OpenSession: req})
 	}, nil
 }
@@ -75,10 +83,14 @@ type place struct {
 	client ports.Client // who claimed it
 	again  bool         // the session was active here
 	own    bool         // and it was the same client's
+	// leaving means that nothing was claimed yet: the session's client is gone
+	// and it is about to be freed.
+	leaving bool
 }
 
 // claim finds or reserves the slot. When another call of the same client is
-// opening the session, the error comes with what closes when that is done.
+// opening the session, or one that is gone is leaving it, the error comes with
+// what closes when that is done.
 func (s *Service) claim(c ports.Client, id domain.SessionID, takeover bool) (p place, other <-chan struct{}, err error) {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
@@ -89,6 +101,8 @@ func (s *Service) claim(c ports.Client, id domain.SessionID, takeover bool) (p p
 	case sl == nil:
 		sl, err = s.reserveLocked(c, id)
 		return place{slot: sl, client: c}, nil, err
+	case sl.client != c && sl.state == closing && sl.how == "disconnect":
+		return place{leaving: true}, sl.gone, errTaken(id)
 	case sl.client != c && (sl.state != ready || sl.client != nil && !takeover && !s.reg.absent[sl.client]):
 		return place{}, nil, errTaken(id)
 	case sl.client != c:

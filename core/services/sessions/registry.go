@@ -45,6 +45,7 @@ type slot struct {
 	kept     bool
 	released bool
 	freed    chan struct{} // made when its release begins, closed when that is done
+	gone     chan struct{} // closed when the registry has forgotten it
 }
 
 // registry is the set of slots. One mutex guards it: every operation on it is
@@ -106,7 +107,7 @@ func (s *Service) reserveLocked(c ports.Client, id domain.SessionID) (*slot, err
 			With("limit", total).With("active", total)
 	}
 	s.unwatchLocked(id, func(w *watcher) bool { return w.client == c }) // it will be told everything
-	sl := &slot{id: id, client: c, state: opening, opened: make(chan struct{})}
+	sl := &slot{id: id, client: c, state: opening, opened: make(chan struct{}), gone: make(chan struct{})}
 	s.install(sl)
 	return sl, nil
 }
@@ -207,6 +208,7 @@ func (s *Service) drop(ctx context.Context, sl *slot) {
 func (s *Service) forgetLocked(sl *slot) {
 	if s.reg.slots[sl.id] == sl {
 		delete(s.reg.slots, sl.id)
+		close(sl.gone)
 	}
 }
 
