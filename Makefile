@@ -3,7 +3,7 @@
 GO       ?= go
 FUZZTIME ?= 30s
 
-.PHONY: all build test check acceptance interop bench fuzz cross fmt clean
+.PHONY: all build test check acceptance interop browser bench fuzz cross fmt clean
 
 all: build
 
@@ -27,6 +27,10 @@ acceptance:
 interop:
 	$(GO) run ./test/all -stages interop
 
+# The web console in headless Chromium, against the built binary.
+browser:
+	$(GO) run ./test/all -stages console,browser
+
 # The figures of docs/performance.md, measured on this machine.
 bench:
 	$(GO) run ./test/bench
@@ -43,4 +47,4 @@ fmt:
 	@if command -v gofumpt >/dev/null; then gofumpt -w adapters bootstrap cmd core test; else gofmt -w adapters bootstrap cmd core test; fi
 
 clean:
-	rm -rf bin dist coverage test/interop/out
+	rm -rf bin dist coverage test/interop/out test/console/out

@@ -37,12 +37,13 @@ const stopLimit = 4 * time.Second
 
 // App is a Berth that can serve connections.
 type App struct {
-	cfg  *Config
-	opts options
-	fx   *fx.App
-	p    parts
-	ids  *jsonrpc.IDs // of requests to clients, one counter for the process
-	now  *current
+	cfg   *Config
+	opts  options
+	fx    *fx.App
+	p     parts
+	ids   *jsonrpc.IDs // of requests to clients, one counter for the process
+	pacer *pacer       // of the clients of a gateway
+	now   *current
 
 	reloading sync.Mutex
 	draining  atomic.Bool
@@ -69,6 +70,7 @@ func New(cfg *Config, opts ...Option) (*App, error) {
 		o(&a.opts)
 	}
 	o := &a.opts
+	a.pacer = newPacer(o.clock)
 	if err := checkProfiles(cfg); err != nil {
 		return nil, err
 	}

@@ -135,7 +135,7 @@ func TestConfigValidate_WarnsOfWhatHasNoEffect(t *testing.T) {
 		{"a fallback", "[providers.ollama]\nfallback = [\"offline/offline\"]\n", ""},
 		{"the second protocol", "[acp]\nexperimental_v2 = true\n", "acp.experimental_v2: "},
 		{"the gateway", "[gateway]\nlisten = \"127.0.0.1:1\"\n", ""},
-		{"the bridge", "[bridge]\nurl = \"ws://h\"\n", "bridge: "},
+		{"the bridge", "[bridge]\nurl = \"ws://h\"\n", ""},
 		{"a rule about commands", "[profiles.default]\ndeny = [\"shell(git push)\"]\n", ""},
 		{"defaults", "", ""},
 	} {

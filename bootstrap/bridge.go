@@ -71,11 +71,16 @@ func RunBridge(cfg *Config, out io.Writer, o BridgeOptions) error {
 		}
 		os.Exit(1)
 	}()
-	return newBridge(cfg, find, jsonrpc.NewStdio(os.Stdin, out, int(cfg.Gateway.MaxMessageBytes)), o).Run(ctx)
+	return newBridge(find, jsonrpc.NewStdio(os.Stdin, out, int(cfg.Gateway.MaxMessageBytes)), o).Run(ctx)
 }
 
 // newBridge puts a bridge together.
-func newBridge(cfg *Config, find *gatewayFinder, editor jsonrpc.Frames, o BridgeOptions) *bridge.Bridge {
+func newBridge(find *gatewayFinder, editor jsonrpc.Frames, o BridgeOptions) *bridge.Bridge {
+	return bridge.New(editor, bridgeConfig(find, o))
+}
+
+// bridgeConfig is what a bridge does.
+func bridgeConfig(find *gatewayFinder, o BridgeOptions) bridge.Config {
 	host, _ := os.Hostname()
 	c := bridge.Config{
 		Dial: find.dial,
@@ -89,7 +94,7 @@ func newBridge(cfg *Config, find *gatewayFinder, editor jsonrpc.Frames, o Bridge
 	if o.Verbose != nil {
 		c.Log = func(format string, args ...any) { fmt.Fprintf(o.Verbose, "bridge: "+format+"\n", args...) }
 	}
-	return bridge.New(editor, c)
+	return c
 }
 
 // dial opens a socket to the gateway, wherever it is now.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/fx"
@@ -71,13 +72,13 @@ func StartDaemon(ctx context.Context, cfg *Config, opts ...Option) (*Daemon, err
 	if err := d.fx.Start(ctx); err != nil {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopAll)
 		defer cancel()
-		return nil, errors.Join(rootCause(err), d.fx.Stop(stop))
+		return nil, errors.Join(err, d.fx.Stop(stop))
 	}
 	return d, nil
 }
 
 // Info is what the daemon tells programs of its user.
-func (d *Daemon) Info() DaemonInfo { return d.server.info }
+func (d *Daemon) Info() DaemonInfo { return *d.server.info.Load() }
 
 // Failed yields the error that ended the listening, if one did.
 func (d *Daemon) Failed() <-chan error { return d.server.failed }
@@ -155,7 +156,7 @@ type dataDirClaim struct{}
 func newClaim(lc fx.Lifecycle, cfg *Config) (*dataDirClaim, error) {
 	release, err := claim(cfg)
 	if err != nil {
-		return nil, err
+		return nil, domain.WrapError(domain.InvalidArgument, err, err.Error())
 	}
 	lc.Append(fx.StopHook(release))
 	return &dataDirClaim{}, nil
@@ -167,7 +168,7 @@ type daemonServer struct {
 	gateway *gateway
 	keys    *gatewayKeys
 	http    *http.Server
-	info    DaemonInfo
+	info    atomic.Pointer[DaemonInfo]
 	failed  chan error
 	serving sync.WaitGroup
 }
@@ -182,12 +183,13 @@ func newDaemonServer(lc fx.Lifecycle, cfg *Config, g *gateway, k *gatewayKeys, h
 func (s *daemonServer) start(ctx context.Context) error {
 	certificate := ""
 	if s.cfg.Gateway.TLSCert != "" {
-		pair, err := tls.LoadX509KeyPair(s.cfg.Gateway.TLSCert, s.cfg.Gateway.TLSKey)
+		c, err := loadCertificates(s.cfg.Gateway.TLSCert, s.cfg.Gateway.TLSKey, s.gateway.clock)
 		if err != nil {
-			return fmt.Errorf("gateway.tls_cert and gateway.tls_key: %w", err)
+			return err
 		}
-		certificate = fingerprint(pair.Certificate[0])
-		s.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+		certificate = fingerprint(c.pair.Certificate[0])
+		c.changed = s.renewed
+		s.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
 	}
 	listeners, err := listen(ctx, s.cfg)
 	if err != nil {
@@ -196,8 +198,9 @@ func (s *daemonServer) start(ctx context.Context) error {
 	for _, l := range listeners {
 		s.keys.exposed = s.keys.exposed || exposed(l.Addr())
 	}
-	s.info = describe(listeners[0].Addr(), certificate, s.gateway.clock())
-	if err := announce(s.cfg.DataDir, s.info, s.keys.bridge); err != nil {
+	info := describe(listeners[0].Addr(), certificate, s.gateway.clock())
+	s.info.Store(&info)
+	if err := announce(s.cfg.DataDir, info, s.keys.bridge); err != nil {
 		for _, l := range listeners {
 			_ = l.Close()
 		}
@@ -219,6 +222,22 @@ func (s *daemonServer) start(ctx context.Context) error {
 	s.gateway.ready.Store(true)
 	s.advise(ctx)
 	return nil
+}
+
+// renewed tells of another certificate, also those who know the gateway by it.
+func (s *daemonServer) renewed(now *tls.Certificate, err error) {
+	ctx := context.Background()
+	if err == nil && s.gateway.ready.Load() { // at the end the file is taken away
+		info := *s.info.Load()
+		info.Fingerprint = fingerprint(now.Certificate[0])
+		s.info.Store(&info)
+		err = announce(s.cfg.DataDir, info, s.keys.bridge)
+	}
+	if err != nil {
+		s.gateway.observer.Observe(ctx, domain.Trouble{Where: "gateway: the renewed certificate", Err: err})
+		return
+	}
+	s.gateway.observer.Observe(ctx, domain.Noted{What: "the certificate was renewed"})
 }
 
 func (s *daemonServer) serve(l net.Listener, secure bool) error {

@@ -17,10 +17,9 @@ func firstMessage(message []byte) (skip bool, err error) {
 	if bytes.HasPrefix(message, []byte("[")) {
 		return true, nil
 	}
-	var m struct {
-		Method string `json:"method"`
-	}
-	if json.Unmarshal(message, &m) != nil || m.Method != "initialize" {
+	var members map[string]json.RawMessage // a struct's would match in other letters too
+	var method string
+	if json.Unmarshal(message, &members) != nil || json.Unmarshal(members["method"], &method) != nil || method != "initialize" {
 		return false, errNotInitialize
 	}
 	return false, nil

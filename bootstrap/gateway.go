@@ -178,7 +178,7 @@ func (g *gateway) serve(ctx context.Context, frames jsonrpc.Frames, p ws.Peer, t
 		Connection: p.Connection, Request: p.Request, Remote: p.Remote, Principal: p.Principal.Name, Transport: transport, Protocol: p.Protocol,
 	})
 	err := g.app.ServePeer(ctx, frames, Peer{
-		Rights: g.rights(p.Principal), Agent: p.Agent, Dialect: dialect, ConnectionID: p.Connection, Remote: p.Remote,
+		Rights: g.rights(p.Principal), Agent: p.Agent, Dialect: dialect, ConnectionID: p.Connection, Remote: p.Remote, OnAway: p.OnAway,
 	})
 	if errors.Is(context.Cause(ctx), ws.ErrRevoked) {
 		err = ws.ErrRevoked

@@ -56,7 +56,7 @@ func newGatewayKeys(lc fx.Lifecycle, cfg *Config, o *options, app *App) (*gatewa
 	}
 	set, err := tokens.NewSet(tokenFile(cfg, o.clock), extra...)
 	if err != nil {
-		return nil, err
+		return nil, domain.WrapError(domain.InvalidArgument, err, err.Error())
 	}
 	k.set = set
 	ctx, cancel := context.WithCancel(context.Background())

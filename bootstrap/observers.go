@@ -41,6 +41,9 @@ func newObserver(lc fx.Lifecycle, cfg *Config, now *current, o *options) (ports.
 	if o.metrics != nil {
 		all = append(all, o.metrics)
 	}
+	if cfg.Telemetry.Endpoint != "" {
+		all = append(all, newTracer(lc, cfg, o, first))
+	}
 	if len(all) == 1 {
 		return first, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // unavailable returns a sentence for each setting that is valid and has no
@@ -23,19 +22,9 @@ func unavailable(cfg *Config) []string {
 	if cfg.ACP.ExperimentalV2 {
 		say("acp.experimental_v2", "this version speaks version 1 of the protocol only")
 	}
-	if setIn(cfg, "bridge") {
-		say("bridge", "there is no bridge in this version; its settings do nothing")
-	}
 	notes = append(notes, unknownTools(cfg)...)
 	slices.Sort(notes)
 	return notes
-}
-
-// setIn reports whether a setting of a table was given by anyone.
-func setIn(cfg *Config, table string) bool {
-	return slices.ContainsFunc(cfg.Settings(), func(s ConfigSetting) bool {
-		return strings.HasPrefix(s.Key, table+".") && s.Origin != "default"
-	})
 }
 
 // withoutEffect returns what "config validate" says of a configuration: that

@@ -27,7 +27,8 @@ type book struct {
 	reset    bool                // --reset-session was used
 
 	begun    chan struct{} // closed by the first initialize
-	opening  *request      // the newest initialize
+	started  bool          // it has come
+	agreed   *request      // the initialize that the gateway agreed to
 	early    []byte        // the result that the editor was given before the gateway's
 	offer    offer
 	signedIn json.RawMessage // params of the authenticate that succeeded
@@ -42,8 +43,9 @@ type request struct {
 	params    json.RawMessage // likewise
 	number    int
 	sent      atomic.Bool // W has taken it
-	cancelled bool
+	cancelled atomic.Bool
 	answered  bool // by the bridge; what the gateway says is not for the editor
+	awaits    bool // the newest turn's end, whose prompt this may be
 }
 
 // question is a request of the gateway's that the editor has not answered.
@@ -59,8 +61,9 @@ type session struct {
 	cwd    string
 	seen   seen
 	replay *replay // what comes now was sent before, or may have been
-	// running says whether a turn ran when the session was taken over.
-	running bool
+	// turns are those that ran or waited when the session was taken over.
+	turns []string
+	ended []string // turns that prompts were answered with, the newest last
 }
 
 // offer is what the gateway can do that the bridge makes use of.
@@ -99,13 +102,14 @@ func (k *book) add(m jsonrpc.Message, frame []byte) (r *request, ok bool) {
 	case "session/prompt":
 		if s := k.sessions[r.session]; s != nil {
 			s.seen.place.turn()
+			s.seen.prompt = r.number
 		}
 	}
 	if m.Method == "initialize" {
-		if k.opening == nil {
+		if !k.started {
 			close(k.begun)
 		}
-		k.opening = r
+		k.started = true
 	}
 	return r, true
 }
@@ -114,7 +118,14 @@ func (k *book) add(m jsonrpc.Message, frame []byte) (r *request, ok bool) {
 func (k *book) nothingBegun() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.opening == nil
+	return !k.started
+}
+
+// find returns an open request.
+func (k *book) find(id jsonrpc.ID) *request {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.requests[id.Key()]
 }
 
 // answered takes a request off the book; nil when there is none.
@@ -179,9 +190,7 @@ func (k *book) prompting() []string {
 func (k *book) cancelled(session string, id jsonrpc.ID) {
 	for _, r := range k.open() {
 		if r.method == "session/prompt" && session != "" && r.session == session || id != "" && r.id.Key() == id.Key() {
-			k.mu.Lock()
-			r.cancelled = true
-			k.mu.Unlock()
+			r.cancelled.Store(true)
 		}
 	}
 }

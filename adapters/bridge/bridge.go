@@ -91,7 +91,8 @@ type Config struct {
 // Info is what the bridge says of itself when nothing is known of the gateway.
 type Info struct{ Name, Title, Version string }
 
-// Memory keeps answers to initialize by the request's params.
+// Memory keeps answers to initialize by the request's params. Its methods are
+// called from several goroutines.
 type Memory interface {
 	Recall(params []byte) (result []byte, ok bool)
 	Keep(params, result []byte)

@@ -27,7 +27,7 @@ func (b *Bridge) answerEarly(ctx context.Context) {
 		return
 	}
 	patience := patienceUnknown
-	if r, _ := b.book.hello(); b.cfg.Memory != nil {
+	if r, _ := b.book.hello(); r != nil && b.cfg.Memory != nil {
 		if _, ok := b.cfg.Memory.Recall(r.params); ok {
 			patience = patienceKnown
 		}
@@ -45,8 +45,8 @@ func (b *Bridge) answerEarly(ctx context.Context) {
 func (b *Bridge) answerEarlyNow() {
 	b.telling.Lock() // what the gateway says comes after
 	defer b.telling.Unlock()
-	r, answered := b.book.hello()
-	if answered || r.sent.Load() && b.out.current() != nil {
+	r, agreed := b.book.hello()
+	if agreed || r == nil || r.sent.Load() && b.out.current() != nil {
 		return
 	}
 	result, ok := b.earlyResult(r.params)
@@ -98,6 +98,7 @@ func (b *Bridge) earlyResult(params []byte) (result []byte, ok bool) {
 // opened deals with the gateway's answer to the editor's initialize.
 func (b *Bridge) opened(r *request, frame []byte, m jsonrpc.Message) error {
 	if m.Error == nil {
+		b.book.agree(r)
 		b.book.offers(m.Result)
 		if b.cfg.Memory != nil {
 			b.cfg.Memory.Keep(r.params, m.Result)
@@ -146,6 +147,13 @@ func (k *book) told() []byte {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.early
+}
+
+// agree notes which initialize the gateway agreed to.
+func (k *book) agree(r *request) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.agreed = r
 }
 
 // offers notes what the gateway can do that the bridge makes use of.

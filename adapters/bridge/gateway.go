@@ -89,6 +89,9 @@ func (b *Bridge) fromGateway(frame []byte) error {
 
 // gatewayAnswers passes an answer on and notes what follows from it.
 func (b *Bridge) gatewayAnswers(frame []byte, m jsonrpc.Message) error {
+	if r := b.book.find(m.ID); r != nil && r.awaits && b.awaited(r, m) {
+		return nil
+	}
 	r := b.book.answered(m.ID)
 	switch {
 	case r == nil && m.ID != jsonrpc.NullID:
@@ -124,6 +127,8 @@ func (k *book) settled(r *request, m jsonrpc.Message) {
 		}
 	case "session/load", "session/resume":
 		k.loaded(r, true)
+	case "session/prompt":
+		k.endedWith(r.session, text(at(result, "_meta", "berth", "turnId")))
 	case "session/close", "session/stop", "session/delete":
 		k.forget(r.session)
 	case "authenticate":
@@ -137,6 +142,23 @@ func (k *book) settled(r *request, m jsonrpc.Message) {
 	}
 }
 
+// mostEnded is of how many turns of a session it is known that they were
+// answered.
+const mostEnded = 64
+
+// endedWith notes which turn a prompt was answered with.
+func (k *book) endedWith(id, turn string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := k.sessions[id]
+	if s == nil || turn == "" {
+		return
+	}
+	if s.ended = append(s.ended, turn); len(s.ended) > mostEnded {
+		s.ended = s.ended[1:]
+	}
+}
+
 // begin makes a new channel speak: it sends the editor's initialize and, when
 // there was a channel before, brings back what that had.
 func (b *Bridge) begin(ctx context.Context, ch *channel) error {
@@ -145,14 +167,17 @@ func (b *Bridge) begin(ctx context.Context, ch *channel) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	hello, answered := b.book.hello()
-	if !answered {
+	hello, agreed := b.book.hello()
+	switch {
+	case agreed:
+		return b.recover(ctx, ch, hello)
+	case hello != nil: // else they were refused, and the editor may try again
 		hello.sent.Store(true)
 		if err := ch.frames.Write(hello.frame); err != nil {
 			b.cfg.Log("initialize could not be sent: %v", err)
 			return errLost
 		}
-		for !answered {
+		for answered := false; !answered; {
 			frame, err := b.read(ctx, ch)
 			if err == nil {
 				err = b.fromGateway(frame)
@@ -160,19 +185,26 @@ func (b *Bridge) begin(ctx context.Context, ch *channel) error {
 			if err != nil {
 				return err
 			}
-			_, answered = b.book.hello()
+			answered = b.book.find(hello.id) != hello
 		}
-		return nil
 	}
-	return b.recover(ctx, ch, hello)
+	return nil
 }
 
-// hello is the newest initialize, and whether the gateway has answered it.
-func (k *book) hello() (*request, bool) {
+// hello is the initialize that the gateway agreed to, or the first one that is
+// open; nil when there is neither.
+func (k *book) hello() (r *request, agreed bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	r := k.opening
-	return r, k.requests[r.id.Key()] != r
+	if k.agreed != nil {
+		return k.agreed, true
+	}
+	for _, o := range k.requests {
+		if o.method == "initialize" && (r == nil || o.number < r.number) {
+			r = o
+		}
+	}
+	return r, false
 }
 
 // fail answers every open request of the editor's: nobody else will.

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -62,6 +63,16 @@ func (o *outbox) late(frame []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.add(item{frame: frame})
+}
+
+// again puts a request in front of everything else.
+func (o *outbox) again(r *request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r.sent.Store(false)
+	o.items = slices.Insert(o.items, 0, item{r.frame, r})
+	o.size += len(r.frame)
+	o.wake()
 }
 
 func (o *outbox) add(it item) {
@@ -143,19 +154,21 @@ func (o *outbox) run(ctx context.Context) {
 func (o *outbox) next(ctx context.Context) (item, *channel) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.items) == 0 || o.ch == nil {
-		if !o.wait(ctx) {
-			return item{}, nil
+	for {
+		for len(o.items) == 0 || o.ch == nil {
+			if !o.wait(ctx) {
+				return item{}, nil
+			}
+		}
+		it := o.items[0]
+		o.items[0] = item{}
+		o.items = o.items[1:]
+		o.size -= len(it.frame)
+		sent := it.req != nil && it.req.sent.Swap(true) // by begin
+		o.writing = !sent
+		o.wake()
+		if !sent {
+			return it, o.ch
 		}
 	}
-	it := o.items[0]
-	o.items[0] = item{}
-	o.items = o.items[1:]
-	o.size -= len(it.frame)
-	o.writing = true
-	if it.req != nil {
-		it.req.sent.Store(true)
-	}
-	o.wake()
-	return it, o.ch
 }

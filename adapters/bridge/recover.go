@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,6 +14,10 @@ import (
 // methodAwait is answered like the session/prompt of a turn that runs, for a
 // client that came after it.
 const methodAwait = "_berth/session/await"
+
+// busyLimit is how long a session may be busy with what a lost connection had
+// in hand.
+const busyLimit = 10 * time.Second
 
 // callLimit is how long the gateway may take to bring a session back.
 const callLimit = 2 * time.Minute
@@ -96,10 +101,19 @@ func (b *Bridge) reopen(ctx context.Context, ch *channel, id string) error {
 		return nil
 	}
 	m, err := b.call(ctx, ch, method, params)
-	if err != nil {
-		return err
+	// Until the gateway has noticed that the connection before is lost, what
+	// that one had in hand may still be under way.
+	busy := outage{since: time.Now(), limit: busyLimit}
+	for err == nil && m.Error != nil && text(at(m.Error.Data, "reason")) == "SESSION_ACTIVE" {
+		if busy.wait(ctx, b, errLost) != nil {
+			break
+		}
+		m, err = b.call(ctx, ch, method, b.book.reopening(id, len(b.promptsOf(id))))
 	}
-	if m.Error != nil {
+	switch {
+	case err != nil:
+		return err
+	case m.Error != nil:
 		return b.lostSession(id, m.Error.Message)
 	}
 	for _, frame := range b.book.missed(id, method == "session/load") {
@@ -107,7 +121,7 @@ func (b *Bridge) reopen(ctx context.Context, ch *channel, id string) error {
 			return err
 		}
 	}
-	b.book.running(id, at(m.Result, "_meta", "berth", "running") != nil)
+	b.book.goesOn(id, m.Result)
 	b.cfg.Log("session %s is back", id)
 	return nil
 }
@@ -171,12 +185,20 @@ func (k *book) missed(id string, whole bool) [][]byte {
 	return r.end(whole)
 }
 
-// running notes whether a turn runs in a session that was taken over.
-func (k *book) running(id string, runs bool) {
+// goesOn notes what goes on in a session that was taken over.
+func (k *book) goesOn(id string, result json.RawMessage) {
+	berth := at(result, "_meta", "berth")
+	var turns []string
+	if running := text(at(berth, "running")); running != "" {
+		turns = append(turns, running)
+	}
+	for q := range jsonrpc.Elements(at(berth, "queued")) {
+		turns = append(turns, text(at(q, "turnId")))
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s := k.sessions[id]; s != nil {
-		s.running = runs
+		s.turns = turns
 	}
 }
 
@@ -229,7 +251,7 @@ func (b *Bridge) askAgain(ch *channel) error {
 		if err := ch.frames.Write(frame); err != nil {
 			return errLost
 		}
-		if r.cancelled {
+		if r.cancelled.Load() {
 			if err := ch.frames.Write(cancelAgain(r)); err != nil {
 				return errLost
 			}
@@ -247,13 +269,21 @@ func cancelAgain(r *request) []byte {
 }
 
 // await is the frame that waits for the end of a prompt's turn, nil when that
-// cannot be waited for.
+// cannot be waited for. With one prompt open it asks for the newest turn when
+// none runs: the prompt's, if it has reached the gateway, see awaited.
 func (b *Bridge) await(r *request, o offer) []byte {
-	if !o.await || !b.book.runs(r.session) {
+	prompts := b.promptsOf(r.session)
+	turns := b.book.turnsOf(r.session)
+	if !o.await || len(turns) != len(prompts) && (len(turns) > 0 || len(prompts) > 1) {
 		return nil
 	}
 	var params object
 	params.text("sessionId", r.session)
+	if i := slices.Index(prompts, r); i < len(turns) {
+		params.text("turnId", turns[i])
+	} else {
+		r.awaits = true
+	}
 	frame, err := jsonrpc.AppendRequest(nil, r.id, methodAwait, json.RawMessage(params.done()))
 	if err != nil {
 		return nil
@@ -261,11 +291,38 @@ func (b *Bridge) await(r *request, o offer) []byte {
 	return frame
 }
 
-func (k *book) runs(id string) bool {
+func (k *book) turnsOf(id string) []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	s := k.sessions[id]
-	return s != nil && s.running
+	if s := k.sessions[id]; s != nil {
+		return s.turns
+	}
+	return nil
+}
+
+// awaited judges the answer to an await for the newest turn. When that is an
+// older turn than the prompt's, the prompt never reached the gateway, and is
+// sent again.
+func (b *Bridge) awaited(r *request, m jsonrpc.Message) (again bool) {
+	r.awaits = false
+	if m.Error != nil {
+		if text(at(m.Error.Data, "reason")) != "NOT_FOUND" {
+			return false
+		}
+	} else if !b.book.older(r, text(at(m.Result, "_meta", "berth", "turnId"))) {
+		return false
+	}
+	b.cfg.Log("the prompt %s had not reached the gateway; it is sent again", r.id)
+	b.out.again(r)
+	return true
+}
+
+// older reports whether a turn is older than a prompt.
+func (k *book) older(r *request, turn string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := k.sessions[r.session]
+	return s != nil && turn != "" && (slices.Contains(s.ended, turn) || s.seen.before(turn, r.number))
 }
 
 // named reports whether a session/new names its session, so that asking twice

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"hash/maphash"
 	"strconv"
+	"strings"
 )
 
 // mostSeen is of how many messages, calls and states of a session the bridge
@@ -16,6 +17,8 @@ type seen struct {
 	order []string // of the marks, the oldest first
 	place place
 	seed  maphash.Seed
+	// prompt is the number of the newest prompt of the editor's.
+	prompt int
 }
 
 // mark is what the editor has had of one message, call or state.
@@ -23,6 +26,18 @@ type mark struct {
 	length int    // bytes of a message
 	final  bool   // a call has ended
 	hash   uint64 // of the newest update of a call or state
+	prompt int    // the newest when the mark was made
+}
+
+// before reports whether the editor had something of a turn before it sent a
+// prompt. Ids of messages begin with their turn's.
+func (s *seen) before(turn string, prompt int) bool {
+	for key, m := range s.marks {
+		if _, id, _ := strings.Cut(key, " "); m.prompt < prompt && strings.HasPrefix(id, turn) {
+			return true
+		}
+	}
+	return false
 }
 
 // place names messages that have no id: by their turn's order.
@@ -108,7 +123,7 @@ func (s *seen) note(u update) {
 			delete(s.marks, s.order[0])
 			s.order = s.order[1:]
 		}
-		m = &mark{}
+		m = &mark{prompt: s.prompt}
 		s.marks[u.key] = m
 		s.order = append(s.order, u.key)
 	}
@@ -187,17 +202,18 @@ func (r *replay) take(raw json.RawMessage, frame []byte) []byte {
 	return nil
 }
 
-// drop forgets what came before something that the editor has had.
+// drop forgets what came before something that the editor has had, but for
+// states, and the rest of what it has had in part.
 func (r *replay) drop() []byte {
 	r.known = true
-	states := r.held[:0]
+	rest := r.held[:0]
 	for _, h := range r.held {
-		if h.about == aboutState {
-			states = append(states, h)
+		if h.about == aboutState || r.seen.marks[h.key] != nil {
+			rest = append(rest, h)
 		}
 	}
-	clear(r.held[len(states):])
-	r.held = states
+	clear(r.held[len(rest):])
+	r.held = rest
 	return nil
 }
 

@@ -66,6 +66,10 @@ func NewClient(cfg HTTPConfig) *Client {
 	return &Client{cfg: cfg}
 }
 
+// HTTP returns the pool, for what else is to be reached by the same rules. The
+// error completes "<setting> …".
+func (c *Client) HTTP() (*http.Client, error) { return c.client() }
+
 // Close closes idle connections and with them their goroutines.
 func (c *Client) Close() {
 	c.mu.Lock()

@@ -24,8 +24,9 @@ var (
 
 // connection is what one Acp-Connection-Id stands for. Its life:
 //
-//   - attended while a request of the client is under way; Unattended without
-//     one, and it is lost;
+//   - attended while a request of the client is under way; after a while
+//     without one it is lost. Once it has had a stream that is soon: a client
+//     that begins anew finds its sessions free;
 //   - ended by DELETE (Read gives io.EOF behind the last message) or lost
 //     (Read gives the reason). No request finds it any more. Streams of an
 //     ended connection go on until it is closed, those of a lost one end;
@@ -50,6 +51,7 @@ type connection struct {
 	closedAt time.Time
 	opening  bool // the next message written is the answer to initialize
 	attended int
+	listened bool // it had a stream
 	idle     *time.Timer
 
 	events   uint64 // the last event's number
@@ -73,7 +75,7 @@ func newConnection(id, owner string, opts *Options, forget func(*connection)) *c
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.attended == 0 {
-			c.lose(fmt.Errorf("the client sent nothing and had no stream open for %v", opts.Unattended))
+			c.lose(fmt.Errorf("the client sent nothing and had no stream open for %v", c.patience()))
 		}
 	})
 	c.idle.Stop()
@@ -99,8 +101,16 @@ func (c *connection) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.attended--; c.attended == 0 && c.why == nil && !c.closed {
-		c.idle.Reset(c.opts.Unattended)
+		c.idle.Reset(c.patience())
 	}
+}
+
+// patience is how long the client may be away. The lock is held.
+func (c *connection) patience() time.Duration {
+	if c.listened {
+		return c.opts.Absent
+	}
+	return c.opts.Unattended
 }
 
 // end ends the client's side in an orderly way: what was posted is still

@@ -56,7 +56,8 @@ type Options struct {
 	KeptEvents       int           // the same, counted; default 4096
 	KeepAlive        time.Duration // between comments on a silent stream; default 15 s
 	Stall            time.Duration // until a reader that takes nothing is lost; default 60 s
-	Unattended       time.Duration // until a connection without requests is lost; default 60 s
+	Unattended       time.Duration // until a connection that never had a stream nor has a request is lost; default 60 s
+	Absent           time.Duration // until one that has lost its last stream is lost; default 10 s
 	Settle           time.Duration // the answer of load follows the history by so much where streams do not share a connection; default 50 ms
 	Handover         time.Duration // a new reader waits so long for the old one to leave; default 250 ms
 	Flush            time.Duration // streams may take so long to end; default 5 s
@@ -83,6 +84,7 @@ func (o *Options) setDefaults() {
 	wait(&o.KeepAlive, 15*time.Second)
 	wait(&o.Stall, time.Minute)
 	wait(&o.Unattended, time.Minute)
+	wait(&o.Absent, 10*time.Second)
 	wait(&o.Settle, 50*time.Millisecond)
 	wait(&o.Handover, 250*time.Millisecond)
 	wait(&o.Flush, 5*time.Second)

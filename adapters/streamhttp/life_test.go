@@ -173,16 +173,16 @@ func TestLost(t *testing.T) {
 		time.Sleep(time.Hour)
 		r.post(id, "", call("1", "x", "{}")) // still there
 		one.close()
-		time.Sleep(50 * time.Second)
+		time.Sleep(9 * time.Second)
 		r.post(id, "", call("2", "x", "{}")) // a sign of life
-		time.Sleep(50 * time.Second)
+		time.Sleep(9 * time.Second)
 		server.write(t, update("s1", "a"))
-		time.Sleep(11 * time.Second)
+		time.Sleep(2 * time.Second)
 		if got := server.read(t); got != call("1", "x", "{}") {
 			t.Errorf("read %s", got)
 		}
 		server.read(t)
-		server.wantLost(t, "no stream open")
+		server.wantLost(t, "no stream open for 10s")
 		r.gone(id)
 	})
 	bubble(t, "a reader takes nothing", func(t *testing.T) {

@@ -255,7 +255,7 @@ func (c *connection) join(name string, r *reader, after *uint64) (s *stream, bus
 	case s.reader != nil:
 		return nil, s.reader, nil
 	}
-	s.reader = r
+	s.reader, c.listened = r, true
 	if len(s.events) > s.next {
 		signal(r.wake)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -73,6 +74,7 @@ type Conn struct {
 	over  bool           // nothing more is started
 	code  int            // what Close says
 	why   string         // and its reason
+	bade  atomic.Bool    // the peer has closed: it sends nothing more
 	cause error          // what Read and Write return once it is over
 	side  sync.WaitGroup // short work beside the reader and the writer
 	ended chan struct{}  // closed together with setting over
@@ -232,6 +234,9 @@ func (c *Conn) isOver() error {
 // is over: the first reason counts.
 func (c *Conn) lost(err error) error {
 	var closed *websocket.CloseError
+	if errors.As(err, &closed) && closed.Code != websocket.CloseAbnormalClosure {
+		c.bade.Store(true)
+	}
 	switch {
 	case errors.As(err, &closed) && closed.Code == websocket.CloseAbnormalClosure: // no close frame came
 		return c.end(CloseProtocol, "", fmt.Errorf("the connection was lost: %w", io.ErrUnexpectedEOF))

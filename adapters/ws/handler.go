@@ -118,7 +118,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.serving.Done()
 		}
 	}()
-	ctx, cancel := context.WithCancelCause(h.ctx)
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(h.ctx)) // serve passes its end on
 	revoked := make(chan struct{})
 	release, status, retry := pass.Open(sync.OnceFunc(func() { close(revoked) }))
 	if status != 0 {
@@ -176,7 +176,8 @@ func (h *Handler) upgrade(w http.ResponseWriter, r *http.Request, head http.Head
 	return newConn(sock, l, cfg), nil
 }
 
-// serve serves a connection and waits until nothing of it is left.
+// serve serves a connection and waits until nothing of it is left. What the
+// peer is to be told is known before anything of it ends.
 func (h *Handler) serve(
 	ctx context.Context, cancel context.CancelCauseFunc, c *Conn, end ending, peer Peer, revoked <-chan struct{},
 ) {
@@ -184,8 +185,9 @@ func (h *Handler) serve(
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		select {
-		case <-ctx.Done():
+		case <-h.ctx.Done():
 			end.Leave(CloseRestart, "the gateway ends")
+			cancel(context.Cause(h.ctx))
 		case <-revoked:
 			end.Leave(ClosePolicy, "the token was revoked")
 			cancel(ErrRevoked)

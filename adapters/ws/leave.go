@@ -72,8 +72,10 @@ func (c *Conn) leave(code int, reason string) {
 	c.link.closeWrite()
 	c.reading.Lock()
 	defer c.reading.Unlock()
-	_ = c.link.Conn.SetReadDeadline(time.Now().Add(leaveLimit))
-	_, _ = io.Copy(io.Discard, c.link.Conn)
+	if !c.bade.Load() {
+		_ = c.link.Conn.SetReadDeadline(time.Now().Add(leaveLimit))
+		_, _ = io.Copy(io.Discard, c.link.Conn)
+	}
 	_ = c.link.Conn.Close()
 	c.side.Wait()
 }

@@ -22,6 +22,7 @@ type scenario struct {
 	at     int // line of the file the script begins at
 
 	modes  []string
+	tokens []string // of clients of a daemon: name, and flags of berth token create
 	model  string
 	config string
 	unset  []string // canary variables that the agent does not get
@@ -31,7 +32,7 @@ type scenario struct {
 	log    []string
 }
 
-var allModes = [...]string{"inproc", "stdio"}
+var allModes = [...]string{"inproc", "stdio", "daemon", "bridge"}
 
 func parseScenario(file string) (*scenario, error) {
 	data, err := os.ReadFile(file)
@@ -49,12 +50,18 @@ func parseScenario(file string) (*scenario, error) {
 		text := string(f.Data)
 		switch {
 		case f.Name == "modes":
-			s.modes = strings.Fields(text)
+			list, reason, _ := strings.Cut(text, "#")
+			if strings.TrimSpace(reason) == "" {
+				return nil, fmt.Errorf("%s: the modes want a reason behind a #", file)
+			}
+			s.modes = strings.Fields(list)
 			for _, m := range s.modes {
 				if !slices.Contains(allModes[:], m) {
 					return nil, fmt.Errorf("%s: there is no mode %q", file, m)
 				}
 			}
+		case f.Name == "tokens":
+			s.tokens = strings.Split(strings.TrimSpace(text), "\n")
 		case f.Name == "model":
 			s.model = text
 		case f.Name == "unset":
@@ -169,4 +176,9 @@ func (s *scenario) checkLog(t *testing.T, log string) {
 			t.Errorf("the log does not hold %q:\n%s", want, log)
 		}
 	}
+}
+
+// cuts reports whether the script cuts connections.
+func (s *scenario) cuts() bool {
+	return slices.ContainsFunc(s.script.Lines, func(l transcript.Line) bool { return l.Op == transcript.Drop || l.Op == transcript.Cut })
 }

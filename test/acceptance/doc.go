@@ -2,7 +2,10 @@
 // one: a comment that says what it proves and which rule asks for it, and the
 // sections
 //
-//	modes     the modes it runs in, if not in all ("inproc", "stdio")
+//	modes     the modes it runs in, if not in all, and behind a # the reason
+//	tokens    tokens of a daemon, one a line: the client that shows it, and what
+//	          "berth token create" is told of its rights; the others show one
+//	          that may do everything
 //	model     what the scripted model does (adapters/llm/scripted)
 //	config    further settings, TOML; agents and providers may be set here
 //	unset     variables that the agent is not given, of those that hold canaries
@@ -16,6 +19,14 @@
 //
 //	inproc    bootstrap.New with pipes, in a bubble of fake time, store in memory
 //	stdio     the built binary, store in SQLite, real time
+//	daemon    the same binary as a daemon that listens on loopback; every client
+//	          of the script is a WebSocket
+//	bridge    such a daemon with "berth bridge" in front of it for every client
+//
+// In the last two, kill and restart are about the daemon: it starts again with
+// the next connection and has forgotten nothing but what was in memory. A drop
+// loses a client's socket without a goodbye, a cut the sockets below all of
+// them; reconnect comes back to the daemon that still runs.
 //
 // The variable $WORK is the session's directory, $DATA the data directory and
 // $CONFIG the configuration directory, in scripts, models and settings.

@@ -58,6 +58,10 @@ type session struct {
 	shrinks map[string]string // compactions that were announced, and their status
 	settled bool              // the last answer of a turn or a load is out and the client has sent nothing since
 	why     string            // what settled it
+	// shared says that turns of other clients are told here, or were begun on
+	// another connection: they end without an answer, and what came before the
+	// client had or after it lost the session was told to others.
+	shared bool
 }
 
 func newMonitor(exact bool) *monitor {
@@ -130,6 +134,11 @@ func (m *monitor) fromClient(c *conversation, f transcript.Frame) {
 	var p struct {
 		SessionID  string `json:"sessionId"`
 		SessionID2 string `json:"session_id"`
+		Meta       struct {
+			Berth struct {
+				Takeover bool `json:"takeover"`
+			} `json:"berth"`
+		} `json:"_meta"`
 	}
 	_ = json.Unmarshal(msg.Params, &p)
 	id := p.SessionID
@@ -158,7 +167,39 @@ func (m *monitor) fromClient(c *conversation, f transcript.Frame) {
 		s.prompts = append(s.prompts, r)
 	case "session/load", "session/resume":
 		c.known[id] = true
+		if p.Meta.Berth.Takeover {
+			m.taken(c, id)
+		}
+		c.session(id).shared = msg.Method == "session/resume" // it goes on where another connection was
+	case "_berth/session/observe":
+		c.known[id], c.session(id).shared = true, true
 	}
+}
+
+// taken notes that other connections lose a session, if they had it.
+func (m *monitor) taken(by *conversation, id string) {
+	for _, c := range m.clients {
+		if c != by && c.known[id] {
+			c.session(id).shared = true
+		}
+	}
+}
+
+// opened follows the answer to a request that opened a session, and reports
+// whether a turn that another connection began runs in it.
+func (m *monitor) opened(c *conversation, id string, result json.RawMessage) bool {
+	var res struct {
+		Meta struct {
+			Berth struct {
+				Running string `json:"running"`
+			} `json:"berth"`
+		} `json:"_meta"`
+	}
+	_ = json.Unmarshal(result, &res)
+	m.taken(c, id)
+	s := c.session(id)
+	s.shared = res.Meta.Berth.Running != "" && !c.open(id, "session/prompt")
+	return s.shared
 }
 
 func (m *monitor) fromAgent(c *conversation, f transcript.Frame) {
@@ -196,8 +237,12 @@ func (m *monitor) response(c *conversation, msg message, f transcript.Frame) {
 			c.known[res.SessionID] = true
 			c.session(res.SessionID).settled = false // a key may name one that is open
 		}
-		if opened := cmp.Or(res.SessionID, r.session); msg.Error == nil && r.method != "session/load" && c.session(opened).settled {
+		opened := cmp.Or(res.SessionID, r.session)
+		if msg.Error == nil && r.method != "session/load" && c.session(opened).settled {
 			c.session(opened).why = "turn" // what belongs to the opening follows its response
+		}
+		if msg.Error == nil && m.opened(c, opened, msg.Result) {
+			return // more of that turn follows
 		}
 		if msg.Error == nil && r.method == "session/load" {
 			m.openCalls(c.session(r.session), r.session, "the load's response")
@@ -205,13 +250,19 @@ func (m *monitor) response(c *conversation, msg message, f transcript.Frame) {
 		}
 	case "session/prompt":
 		m.turnEnded(c, r, msg, f)
+	case "_berth/session/await":
+		if msg.Error == nil {
+			m.openCalls(c.session(r.session), r.session, "the answer about its turn")
+			c.session(r.session).shared = false
+			c.settle(r.session, "turn")
+		}
 	}
 }
 
 // settle notes that nothing of the session is to follow, unless a prompt or a
 // load of it has no answer yet.
 func (c *conversation) settle(id, why string) {
-	if s := c.session(id); !c.open(id, "session/prompt") && !c.open(id, "session/load") {
+	if s := c.session(id); !s.shared && !c.open(id, "session/prompt") && !c.open(id, "session/load") {
 		s.settled, s.why = true, why
 	}
 }
@@ -258,6 +309,9 @@ func (m *monitor) turnEnded(c *conversation, r *request, msg message, f transcri
 }
 
 func (m *monitor) openCalls(s *session, id, when string) {
+	if s.shared {
+		return
+	}
 	for shrink, status := range s.shrinks {
 		if status == "in_progress" {
 			m.report("I7", "compaction %s of session %s is %q at %s", shrink, id, status, when)
@@ -309,6 +363,7 @@ func (m *monitor) update(c *conversation, msg message, f transcript.Frame) {
 func (m *monitor) compaction(s *session, kind, id, status string, loading bool) {
 	was := s.shrinks[id]
 	switch {
+	case s.shared:
 	case kind == "compaction_summary_chunk" && was != "in_progress":
 		m.report("I7", "a piece of the summary of compaction %s, which is %q", id, was)
 	case kind == "compaction_update" && was == "" && status != "in_progress" && !loading:
@@ -335,7 +390,7 @@ func (m *monitor) call(s *session, kind, id, status string, loading bool) {
 	case "tool_call_update":
 		was, ok := s.calls[id]
 		switch {
-		case !ok:
+		case !ok && !s.shared:
 			m.report("I7", "an update of call %s, which was not announced", id)
 		case was == "completed" || was == "failed":
 			m.report("I7", "an update of call %s after its final status", id)

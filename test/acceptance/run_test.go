@@ -94,9 +94,13 @@ func TestScripts(t *testing.T) {
 				t.Run(mode, func(t *testing.T) {
 					if mode == "inproc" {
 						runInproc(t, s)
-					} else {
-						t.Parallel()
+						return
+					}
+					t.Parallel()
+					if mode == "stdio" {
 						runStdio(t, s)
+					} else {
+						runGateway(t, s, mode == "bridge")
 					}
 				})
 			}
@@ -297,26 +301,10 @@ func (r *stdio) connect(_ context.Context, client string) (jsonrpc.Frames, error
 		return slices.Contains(r.s.unset, name)
 	}), "BERTH_store__required=true") // a loaded machine may take longer than initialize waits
 	cmd.Stderr = r.log
-	stdin, err := cmd.StdinPipe()
+	p, frames, err := pipe(cmd)
 	if err != nil {
 		return nil, err
 	}
-	out, outEnd, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	cmd.Stdout = outEnd
-	err = cmd.Start()
-	outEnd.Close()
-	if err != nil {
-		out.Close()
-		return nil, err
-	}
-	p := &process{cmd: cmd, done: make(chan struct{})}
-	go func() {
-		defer close(p.done)
-		_ = cmd.Wait()
-	}()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.now[client] != nil {
@@ -324,7 +312,37 @@ func (r *stdio) connect(_ context.Context, client string) (jsonrpc.Frames, error
 	}
 	r.now[client], r.last = p, p
 	r.ends = append(r.ends, p)
-	return jsonrpc.NewStdio(out, stdin, 0), nil
+	return frames, nil
+}
+
+// pipe starts a command with a transport on its standard input and output.
+func pipe(cmd *exec.Cmd) (*process, jsonrpc.Frames, error) {
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	out, outEnd, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd.Stdout = outEnd
+	err = cmd.Start()
+	outEnd.Close()
+	if err != nil {
+		out.Close()
+		return nil, nil, err
+	}
+	return wait(cmd), jsonrpc.NewStdio(out, stdin, 0), nil
+}
+
+// wait follows a command that was started to its end.
+func wait(cmd *exec.Cmd) *process {
+	p := &process{cmd: cmd, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		_ = cmd.Wait()
+	}()
+	return p
 }
 
 func (r *stdio) kill(_ context.Context, client string) error {

@@ -3,12 +3,13 @@
 //	go run ./test/all
 //
 // It needs Go and nothing else. Where a C compiler is it adds the race
-// detector, where Node is it adds the interoperability tests, and it ends by
-// naming what was left out and why. With -strict whatever was left out is a
-// failure, which is how continuous integration keeps itself honest.
+// detector, where Node is it adds the console's logic and the interoperability
+// tests, and it ends by naming what was left out and why. With -strict whatever
+// was left out is a failure, which is how continuous integration keeps itself
+// honest.
 //
-// Other stages are named with -stages, as the Makefile does: fmt, vet, tidy,
-// lint, test, interop, cross and fuzz.
+// Other stages are named with -stages, as the Makefile does: fmt, tidy, vet,
+// lint, test, console, interop, browser, cross and fuzz.
 package main
 
 import (
@@ -66,7 +67,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		fmt.Fprintf(stderr, "usage: go run ./test/all [flags] [packages]\n\nstages: %s\n\n", strings.Join(stageNames(), ", "))
 		flags.PrintDefaults()
 	}
-	stages := flags.String("stages", "vet,test,interop", "comma-separated list of what to run")
+	stages := flags.String("stages", "vet,test,console,interop", "comma-separated list of what to run")
 	flags.BoolVar(&o.strict, "strict", false, "fail when anything is left out")
 	flags.BoolVar(&o.short, "short", false, "pass -short to go test")
 	flags.DurationVar(&o.fuzzTime, "fuzztime", 5*time.Second, "how long each fuzz target runs")

@@ -53,7 +53,9 @@ func stages() []stage {
 		{"vet", (*runner).vetStage},
 		{"lint", (*runner).lintStage},
 		{"test", (*runner).testStage},
+		{"console", (*runner).consoleStage},
 		{"interop", (*runner).interopStage},
+		{"browser", (*runner).browserStage},
 		{"cross", (*runner).crossStage},
 		{"fuzz", (*runner).fuzzStage},
 	}

@@ -157,6 +157,51 @@ func (r *runner) interopStage(ctx context.Context) ([]skip, error) {
 	return skipped, r.exec(cmd)
 }
 
+// consoleStage tests what of the web console needs no browser.
+func (r *runner) consoleStage(ctx context.Context) ([]skip, error) {
+	if _, err := exec.LookPath("node"); err != nil {
+		return []skip{{"console", "node is not installed"}}, nil
+	}
+	cmd := r.command(ctx, "node", "--test", "logic.test.mjs")
+	cmd.Dir = filepath.Join(r.root, "test", "console")
+	return nil, r.exec(cmd)
+}
+
+// browserStage drives the console of the built binary in a headless browser.
+func (r *runner) browserStage(ctx context.Context) ([]skip, error) {
+	for _, tool := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return []skip{{"browser", tool + " is not installed"}}, nil
+		}
+	}
+	chromium := os.Getenv("CHROMIUM")
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil && chromium == "" {
+			chromium = path
+		}
+	}
+	if chromium == "" {
+		return []skip{{"browser", "no Chromium is installed, nor named in CHROMIUM"}}, nil
+	}
+	dir := filepath.Join(r.root, "test", "console")
+	if err := r.npmInstall(ctx, dir); err != nil {
+		return []skip{{"browser", firstLine(err.Error())}}, nil
+	}
+	bin, err := os.MkdirTemp("", "berth-browser-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(bin)
+	berth := filepath.Join(bin, "berth"+exeSuffix())
+	if err := r.exec(r.command(ctx, "go", "build", "-o", berth, "./cmd/berth")); err != nil {
+		return nil, err
+	}
+	cmd := r.command(ctx, "node", "--test", "page.test.mjs")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "BERTH_BIN="+berth, "CHROMIUM="+chromium)
+	return nil, r.exec(cmd)
+}
+
 // npmInstall installs exactly what the lock file names. A copy of the lock
 // file left in node_modules tells that this was done before.
 func (r *runner) npmInstall(ctx context.Context, dir string, more ...string) error {

@@ -22,6 +22,7 @@ func allowed() exceptions {
 			"adapters/observe/observe.go":        "Close lets a log that nobody reads keep one goroutine instead of the process; it waits for a bounded time",
 			"bootstrap/gatewaykeys.go":           "follows the file of tokens; the lifecycle's stop hook ends and joins it",
 			"bootstrap/bridge.go":                "waits for the signal that ends the process, and for the second one; it ends with the process",
+			"adapters/traces/export.go":          "sends spans to the collector, from the first one on; Close ends and joins it within its context",
 			"bootstrap/drain.go":                 "the drain, which ends with its context and whose end finish awaits or the process does not outlive; the watch of a second signal, which ends with run",
 			"bootstrap/models.go":                "one question per provider, each with a limit of its own; joined before the answers are looked at",
 			"bootstrap/store.go":                 "openLate opens the store behind initialize; the goroutine ends when open returns and Close joins it",

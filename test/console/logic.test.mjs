@@ -491,6 +491,7 @@ describe("opened", () => {
     await settle();
     assert.deepEqual([o.mode, o.running], ["away", 0]);
     const done = o.load();
+    assert.deepEqual(calls[1].params._meta, {berth: {takeover: true}}, "the gateway may not know yet that we were lost");
     o.apply({sessionUpdate: "user_message_chunk", messageId: "u", content: t("one")});
     o.apply(said("begin and more"));
     assert.deepEqual(story(), ["user:one", "agent:begin"], "the old state stays until the new one is whole");

@@ -63,6 +63,7 @@ function signOut(problem = "") {
 	for (const id of opened.keys()) permissions.forget(id);
 	opened.clear();
 	current = null;
+	restored = everReady = false;
 	sidebar.rows = [];
 	askForToken(problem);
 }
@@ -98,6 +99,7 @@ function connect(token) {
 }
 
 let everReady = false;
+let looksOnly = false; // the token may observe and do nothing else
 
 function linkState(state, detail) {
 	const banner = $("link");
@@ -125,7 +127,10 @@ async function begin(init) {
 	$("app").hidden = false;
 	const info = init.agentInfo ?? {};
 	$("about").textContent = `${line(info.title || info.name || "Agent", 40)} ${line(info.version ?? "", 60)}`;
-	fillAgents(init._meta?.berth ?? {});
+	const berth = init._meta?.berth ?? {};
+	fillAgents(berth);
+	looksOnly = !!berth.observeOnly;
+	$("new").hidden = $("delete").hidden = looksOnly;
 	queueMicrotask(async () => {
 		for (const o of opened.values()) o.load();
 		try {
@@ -169,15 +174,18 @@ document.addEventListener("visibilitychange", () => !document.hidden && sidebarS
 // -- What is shown
 
 const permissions = new Permissions($("ask"), $("ask-banner"), () => {
-	if (current) feed.asking(permissions.calls(current.id));
+	if (current) {
+		feed.asking(permissions.calls(current.id));
+		changed(current);
+	}
 	sidebar.draw();
 });
 const feed = new Feed($("feed"), $("latest"));
 
 function route() {
 	if (!link || link.state === "closed") return;
-	const m = /^#\/s\/(.+)$/.exec(location.hash);
-	const wanted = m ? decodeURIComponent(m[1]) : "";
+	const m = /^#\/s\/([\w-]+)$/.exec(location.hash);
+	const wanted = m ? m[1] : "";
 	if (current && current.id !== wanted) leave(current);
 	$("app").dataset.page = m ? "session" : location.hash === "#/new" ? "new" : "list";
 	$("empty").hidden = !!m || location.hash === "#/new";
@@ -215,7 +223,9 @@ function show(id) {
 	composer.of(id);
 	changed(o);
 	feed.asking(permissions.calls(id));
+	// Where there are keys the prompt is next; else no keyboard should come up.
 	if (matchMedia("(pointer: fine)").matches) composer.focus();
+	else $("session").focus();
 }
 
 /** leave gives a session back that nothing runs in. */
@@ -237,7 +247,11 @@ function changed(o) {
 		sidebar.draw();
 		if (o === current) say(o.running ? "The agent works" : spoken(o));
 	}
-	if (o !== current) return;
+	if (o !== current) {
+		// It stayed open for its turn, which has ended.
+		if (before && !o.running && o.mode === "owner") leave(o);
+		return;
+	}
 	if (shownSession !== o.session) {
 		shownSession = o.session;
 		feed.show(o.session, o.meta.workspaceDir || o.cwd);
@@ -260,24 +274,26 @@ const MODES = {
 function drawHead(o) {
 	const s = o.session;
 	const row = sidebar.rows.find((r) => r.sessionId === o.id);
-	const title = s.title || o.meta.title || row?.title || "Untitled session";
+	const title = s.title || o.meta.title || row?.title || (s.items.length ? "Untitled session" : "New session");
 	$("title").textContent = line(title, 160);
 	document.title = `${permissions.sessions().size ? "● " : ""}${line(title, 60)} · Berth`;
 	$("sub").textContent = [o.meta.agent || row?._meta?.berth?.agent, o.meta.modelTitle || o.meta.model, o.cwd || row?.cwd || o.meta.workspaceDir].filter(Boolean).map((t) => exact(t)).join(" · ");
 	drawUsage(s.usage);
 	const foreign = o.mode === "watching" || o.mode === "busy";
-	$("takeover").hidden = !foreign;
-	$("takeover2").hidden = foreign || o.mode === "owner";
-	const mode = o.mode === "failed" ? o.error : MODES[o.mode] ?? "";
+	$("takeover").hidden = !foreign || looksOnly;
+	$("takeover2").hidden = foreign || o.mode === "owner" || looksOnly;
+	const mode = o.mode === "failed" ? o.error : looksOnly && foreign ? "Watching: this token may do nothing else." : MODES[o.mode] ?? "";
 	$("mode").hidden = !mode;
 	$("mode").textContent = prose(mode);
 	$("mode").classList.toggle("error", o.mode === "failed");
-	$("composer-text").disabled = $("send").disabled = o.mode !== "owner";
+	// While the connection comes back a prompt may be written already.
+	$("composer-text").disabled = foreign || o.mode === "failed";
+	$("send").disabled = o.mode !== "owner";
 	$("cancel").hidden = !(o.running && o.mode === "owner");
 	$("working").hidden = !o.running;
 	$("working").textContent = permissions.calls(o.id).size ? "Waits for your answer" : "Working";
 	composer.commands(s.commands);
-	drawPlan(s.plan);
+	drawPlan(s.plan, o.running);
 	$("queue").hidden = !o.queue.length;
 	$("queue").replaceChildren(...o.queue.map((q) => el("li", {}, el("span", {class: "tag", text: "queued"}), el("span", {dir: "auto", text: line(q.text, 120)}))));
 }
@@ -292,10 +308,10 @@ function drawUsage(u) {
 	$("usage").title = `${u.used} of ${u.size} tokens of context`;
 }
 
-function drawPlan(entries) {
-	$("plan").hidden = !entries.length;
-	if (!entries.length) return;
+function drawPlan(entries, running) {
 	const done = entries.filter((e) => e.status === "completed").length;
+	$("plan").hidden = done === entries.length && !(running && done);
+	if ($("plan").hidden) return;
 	const now = entries.find((e) => e.status === "in_progress") ?? entries.find((e) => e.status === "pending");
 	$("plan").querySelector("summary").replaceChildren(el("strong", {text: `Plan ${done}/${entries.length}`}), el("span", {class: "glance", dir: "auto", text: now ? line(now.content, 120) : "done"}));
 	const words = {completed: "done", in_progress: "in progress", pending: "to do"};
@@ -391,6 +407,7 @@ $("delete").addEventListener("click", async () => {
 		sidebar.forget(o.id);
 		if (current === o) current = null;
 		location.hash = "#/";
+		$("search").focus();
 		say("Deleted");
 	} catch (err) {
 		o.session.note("error", "The session could not be deleted", err.message);
@@ -422,7 +439,7 @@ $("new-form").addEventListener("submit", async (e) => {
 		const meta = result._meta?.berth ?? {};
 		const o = openedFor(result.sessionId, cwd === "." ? meta.workspaceDir ?? "." : cwd);
 		o.created(meta);
-		location.hash = `#/s/${encodeURIComponent(result.sessionId)}`;
+		location.hash = `#/s/${result.sessionId}`;
 		sidebarSoon();
 	} catch (err) {
 		$("new-error").textContent = err.message;

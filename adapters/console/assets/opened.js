@@ -5,6 +5,7 @@ import {Lost} from "./wire.js";
 
 const UNKNOWN_METHOD = -32601;
 const DENIED = "DENIED";
+const OURS = 90_000; // ms
 const TAKEN = "Another client has taken this session over";
 
 /**
@@ -22,6 +23,7 @@ export class Opened {
 	queue = []; // prompts of ours that wait for their turn: {text}
 	#incoming = null;
 	#round = 0;
+	#lost = null; // when the connection was lost while this was ours, in ms
 	#call;
 	#tell;
 	#changed;
@@ -61,6 +63,9 @@ export class Opened {
 	 * client owns it, it is watched instead, unless takeover is set.
 	 */
 	async load({takeover = false} = {}) {
+		// The gateway may not know yet that the old connection is gone, which then
+		// still has the session. It is ours to take for a while.
+		takeover ||= this.#lost !== null && Date.now() - this.#lost < OURS;
 		const round = ++this.#round;
 		this.running = 0;
 		this.queue = [];
@@ -120,6 +125,7 @@ export class Opened {
 		this.session = this.#incoming ?? this.session;
 		this.#incoming = null;
 		this.session.head = true;
+		this.#lost = null;
 		this.meta = result?._meta?.berth ?? this.meta;
 		this.mode = mode;
 		this.#changed(this);
@@ -135,6 +141,7 @@ export class Opened {
 	/** lost is told when the connection is gone. */
 	lost() {
 		this.#round++;
+		if (this.mode === "owner") this.#lost = Date.now();
 		this.#incoming = null;
 		this.running = 0;
 		this.queue = [];

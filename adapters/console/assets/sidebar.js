@@ -93,7 +93,7 @@ export class Sidebar {
 			const state = asking.has(id) ? "asks" : running.has(id) ? "running" : "";
 			const title = line(titles.get(id) || r.title || r._meta?.berth?.label || "Untitled session", 120);
 			return el("li", {},
-				el("a", {href: `#/s/${encodeURIComponent(id)}`, "data-id": id, "aria-current": id === current ? "page" : null, title: exact(`${r.cwd}\n${id}`)},
+				el("a", {href: `#/s/${id}`, "data-id": id, "aria-current": id === current ? "page" : null, title: exact(`${r.cwd}\n${id}`)},
 					el("span", {class: "name", dir: "auto", text: title}),
 					el("span", {class: "about"},
 						state ? el("span", {class: `state ${state}`, text: state}) : null,

@@ -17,6 +17,11 @@ func notificationShape(method string, zeroclaw bool) shape {
 		return record(must("sessionId", sessionIDShape), must("update", updateShape(zeroclaw)))
 	case "$/cancel_request":
 		return record(must("requestId", anyString))
+	case methodQueue:
+		return record(
+			must("sessionId", sessionIDShape), may("running", fullString),
+			must("queued", list(record(must("turnId", fullString), must("text", anyString)))),
+		)
 	}
 	return func(json.RawMessage) error { return fmt.Errorf("no notification of the protocol") }
 }
@@ -46,6 +51,7 @@ func resultMethods() []string {
 	return []string{
 		"initialize", "authenticate", "logout", methodNew, methodLoad, methodResume, methodList, methodDelete,
 		"session/prompt", "session/cancel", "session/close", "session/stop", methodUpdate, "session/event",
+		methodAwait, methodObserve, methodUnobserve,
 	}
 }
 
@@ -63,11 +69,11 @@ func resultShape(method string, zeroclaw bool) shape {
 		return initializeShape()
 	case methodNew:
 		return record(append(extra(must("workspaceDir", absolute)), id)...)
-	case methodLoad, methodResume, methodDelete, "authenticate", "logout", "session/cancel", "session/close":
+	case methodLoad, methodResume, methodDelete, "authenticate", "logout", "session/cancel", "session/close", methodObserve, methodUnobserve:
 		return record()
 	case methodList:
 		return record(must("sessions", list(rowShape())), may("nextCursor", fullString))
-	case "session/prompt":
+	case "session/prompt", methodAwait:
 		return record(append(extra(id, must("content", anyString)),
 			must("stopReason", enum("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")))...)
 	case "session/stop":

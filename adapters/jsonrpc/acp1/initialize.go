@@ -111,8 +111,9 @@ func (c *connection) offer(a *agreement) initializeResult {
 					MaxBlobBytes: domain.MaxBlobBytes, MaxPromptBlobBytes: c.p.Limits.MaxPromptBlobBytes,
 					QueuesPrompts: c.queues(),
 				},
-				Sandbox: c.p.Sandbox,
-				Methods: []string{"session/stop", methodUpdate, "session/event", methodAwait, methodObserve, methodUnobserve},
+				Sandbox:     c.p.Sandbox,
+				Methods:     []string{"session/stop", methodUpdate, "session/event", methodAwait, methodObserve, methodUnobserve},
+				ObserveOnly: c.onlyObserves(),
 			},
 			Zeroclaw: zeroclawInfo{MaxSessions: c.p.Limits.MaxSessions, SessionTimeoutSecs: timeout},
 		},
@@ -145,13 +146,17 @@ func (c *connection) agents() []agentInfo {
 
 // defaultAgent is the agent a session gets that names none, if there is one.
 func (c *connection) defaultAgent() (domain.Agent, bool) {
-	for _, alias := range []string{c.p.Agent, c.p.Agents.Default()} {
+	only := ""
+	if r := c.p.Rights; r != nil && len(r.Agents) == 1 {
+		only = r.Agents[0]
+	}
+	for _, alias := range []string{c.p.Agent, only, c.p.Agents.Default()} {
 		if alias != "" {
 			a, ok := c.p.Agents.Agent(alias)
-			return a, ok && a.Enabled
+			return a, ok && a.Enabled && c.p.Rights.Agent(alias)
 		}
 	}
-	if all := c.p.Agents.All(); len(all) == 1 && all[0].Enabled {
+	if all := c.p.Agents.All(); len(all) == 1 && all[0].Enabled && c.p.Rights.Agent(all[0].Alias) {
 		return all[0], true
 	}
 	return domain.Agent{}, false

@@ -57,14 +57,16 @@ func (w *wire) Close() error {
 // rig is a client of a served connection. Every frame that the agent sends is
 // checked strictly.
 type rig struct {
-	t     *testing.T
-	world *world
-	wire  *wire
-	check *Checker
-	ended chan error
-	queue [][]byte // frames read and not yet asked for
-	eof   bool
-	last  int // id of the newest request
+	t      *testing.T
+	world  *world
+	wire   *wire
+	check  *Checker
+	ended  chan error
+	queue  [][]byte // frames read and not yet asked for
+	eof    bool
+	last   int           // id of the newest request
+	gone   chan struct{} // closed when Serve has returned
+	breaks bool          // the transport is to break, so that Serve fails
 	// passed are the responses that came so far.
 	passed map[string]jsonrpc.Message
 }
@@ -73,13 +75,16 @@ type rig struct {
 func run(t *testing.T, w *world, fn func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, world: w, wire: newWire(), check: NewChecker(), ended: make(chan error, 1),
+		r := &rig{t: t, world: w, wire: newWire(), check: NewChecker(), ended: make(chan error, 1), gone: make(chan struct{}),
 			passed: map[string]jsonrpc.Message{}}
 		ctx, cancel := context.WithCancelCause(t.Context())
-		go func() { r.ended <- Serve(ctx, r.wire, w.params()) }()
+		go func() {
+			defer close(r.gone)
+			r.ended <- Serve(ctx, r.wire, w.params())
+		}()
 		fn(r)
 		r.end()
-		if err := <-r.ended; err != nil {
+		if err := <-r.ended; (err != nil) != r.breaks {
 			t.Errorf("Serve: %v", err)
 		}
 		cancel(nil)

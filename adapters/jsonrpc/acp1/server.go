@@ -73,6 +73,10 @@ type Params struct {
 	// Sandbox says in a word how commands are confined, for the client to
 	// show. Empty when no command can be run.
 	Sandbox string
+	// OnAway, if set, makes a function known that is told when the connection
+	// is interrupted (true), and when it goes on (false). What is sent
+	// meanwhile is kept below.
+	OnAway func(func(away bool))
 	// RPC configures the peer below. Observer and Dialect are set by Serve;
 	// IDs defaults to "zc-out-1", "zc-out-2", …, which is right as long as the
 	// process has one connection.
@@ -109,6 +113,16 @@ func Serve(ctx context.Context, frames jsonrpc.Frames, p Params) error {
 	// initialize comes first.
 	c.agreed.Store(&agreement{dialect: opts.Dialect, info: domain.ClientInfo{Rights: p.Rights}, durable: true, logout: true})
 	c.client = &client{on: c}
+	if p.OnAway != nil {
+		var over atomic.Bool
+		p.OnAway(func(away bool) {
+			if !over.Load() {
+				p.Sessions.Absent(c.client, away)
+			}
+		})
+		defer p.Sessions.Absent(c.client, false)
+		defer over.Store(true)
+	}
 	err := c.conn.Serve(ctx, c)
 	// A request that was admitted before the input ended may have opened a
 	// session after InputEnded let go of the others.

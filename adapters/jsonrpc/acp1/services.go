@@ -44,6 +44,9 @@ type SessionService interface {
 	// somebody to take it over, as far as that is configured, and else ends as
 	// with Detach. It does not block.
 	Lose(client ports.Client)
+	// Absent says that the connection of the client is interrupted, or goes on.
+	// It does not block.
+	Absent(client ports.Client, away bool)
 	// Durable reports whether sessions outlive the process. It may open the
 	// store.
 	Durable() bool

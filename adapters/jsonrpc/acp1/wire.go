@@ -92,7 +92,8 @@ type initializeBerth struct {
 	DefaultAgent string      `json:"defaultAgent,omitempty"`
 	Limits       limits      `json:"limits"`
 	Sandbox      string      `json:"sandbox,omitempty"`
-	Methods      []string    `json:"methods"` // served beyond the protocol's own
+	Methods      []string    `json:"methods"`               // served beyond the protocol's own
+	ObserveOnly  bool        `json:"observeOnly,omitempty"` // this client may list and watch, nothing else
 }
 
 type agentInfo struct {

@@ -40,6 +40,8 @@ type world struct {
 	prompts  []domain.Prompt
 	queries  []domain.SessionQuery
 	detached error
+	lost     bool
+	running  domain.OpenedSession // what is said of every turn that goes on
 	watching []ports.Client
 	client   ports.Client // that asked for the newest session
 	counter  int
@@ -114,6 +116,7 @@ func (w *world) describe(s domain.Session, created bool) domain.OpenedSession {
 	return domain.OpenedSession{
 		Session: s, Agent: w.agents[0], Model: domain.ModelInfo{Ref: w.agents[0].Model, Title: "Big M"},
 		Created: created, Notes: slices.Clone(w.notes), Commands: w.commands,
+		Running: w.running.Running, Queued: w.running.Queued,
 	}
 }
 
@@ -283,7 +286,14 @@ func (w *world) Unobserve(c ports.Client, _ domain.SessionID) bool {
 	return len(w.watching) < n
 }
 
-func (w *world) Lose(c ports.Client) { w.Detach(c, domain.Disconnected) }
+func (w *world) Absent(ports.Client, bool) {}
+
+func (w *world) Lose(c ports.Client) {
+	w.Detach(c, domain.Disconnected)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lost = true
+}
 
 func (w *world) Detach(_ ports.Client, cause error) {
 	w.mu.Lock()

@@ -32,9 +32,11 @@
 //
 //	eof          the client ends its side; the agent may go on
 //	end          the agent ends its side
-//	drop         the client cuts the connection
+//	drop         the client's connection is lost, without a goodbye where there is one
+//	cut          the network is cut below the client, which may not notice
 //	kill         the agent's process is killed
-//	restart      a new connection, to a new process if there is none
+//	restart      a new connection, to a new process where the runner can make one
+//	reconnect    a new connection, to the same process where it serves several
 //	exit 0       the agent's process has ended with this status
 //	client NAME  the following lines are those of another client
 //	hold         the client stops reading;  release: it reads again

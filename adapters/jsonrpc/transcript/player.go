@@ -19,7 +19,7 @@ const firstClient = "main"
 // script; a script that uses a word the runner has no function for fails.
 type Options struct {
 	// Connect makes a connection for the client of this name ("main" unless
-	// the script says otherwise), at its first line and after restart.
+	// the script says otherwise), at its first line and after restart and reconnect.
 	Connect func(ctx context.Context, client string) (jsonrpc.Frames, error)
 	// Vars are variables such as "WORK". What a script captures comes to them.
 	Vars map[string]string
@@ -31,6 +31,11 @@ type Options struct {
 	Now func() time.Time
 	// Kill serves the word kill.
 	Kill func(ctx context.Context, client string) error
+	// Restart, if not nil, is called at the word restart before Connect: it
+	// ends the process.
+	Restart func(ctx context.Context, client string) error
+	// Cut serves the word cut.
+	Cut func(ctx context.Context, client string) error
 	// Exit serves the word exit: it waits for the process and returns its status.
 	Exit func(ctx context.Context) (int, error)
 	// After serves the word after. In a bubble it sleeps.
@@ -122,7 +127,7 @@ func (p *player) play(ctx context.Context, lines []Line) error {
 			p.policy(l)
 			continue
 		}
-		if err := p.use(ctx, name, l.Op == Restart); err != nil {
+		if err := p.again(ctx, l, name); err != nil {
 			return err
 		}
 		if err := p.line(ctx, l); err != nil {
@@ -169,6 +174,17 @@ func (p *player) use(ctx context.Context, name string, again bool) error {
 	return nil
 }
 
+// again makes the client of a line the current one.
+func (p *player) again(ctx context.Context, l *Line, name string) error {
+	if c := p.clients[name]; c != nil && l.Op == Restart && p.opts.Restart != nil {
+		c.close()
+		if err := p.opts.Restart(ctx, name); err != nil {
+			return p.failure(l, err)
+		}
+	}
+	return p.use(ctx, name, l.Op == Restart || l.Op == Reconnect)
+}
+
 // note shows a frame to the monitor.
 func (p *player) note(dir Dir, client string, data []byte) {
 	p.mu.Lock()
@@ -204,7 +220,12 @@ func (p *player) line(ctx context.Context, l *Line) error {
 		}
 		return p.now.frames.Close()
 	case Drop:
-		p.now.close()
+		return p.drop()
+	case Cut:
+		if p.opts.Cut == nil {
+			return errors.New("this runner has no network to cut")
+		}
+		return p.opts.Cut(ctx, p.now.name)
 	case Kill:
 		if p.opts.Kill == nil {
 			return errors.New("this runner has no process to kill")
@@ -225,6 +246,20 @@ func (p *player) line(ctx context.Context, l *Line) error {
 		}
 		return p.opts.After(ctx, d)
 	}
+	return nil
+}
+
+// Dropper is a transport whose Close says goodbye. Drop ends it as a lost
+// connection ends.
+type Dropper interface{ Drop() error }
+
+func (p *player) drop() error {
+	if d, ok := p.now.frames.(Dropper); ok {
+		if err := d.Drop(); err != nil {
+			return err
+		}
+	}
+	p.now.close()
 	return nil
 }
 

@@ -47,7 +47,7 @@ func (r *resolver) line(l *Line) (err error) {
 	switch l.Op {
 	case Client:
 		r.use(l.Text)
-	case Restart, Kill, Drop:
+	case Restart, Reconnect, Kill, Drop:
 		r.now.ours, r.now.theirs = nil, nil
 	case Request:
 		return r.open(l, &r.now.ours)

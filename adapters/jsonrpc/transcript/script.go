@@ -25,8 +25,10 @@ const (
 	EOF
 	End
 	Drop
+	Cut
 	Kill
 	Restart
+	Reconnect
 	Exit
 	Client
 	Hold
@@ -42,8 +44,8 @@ const (
 var words = map[Op]string{
 	Request: ">", Notify: ">!", Answer: ">=", Send: ">>", Raw: "raw",
 	Response: "<", Update: "<!", Ask: "<?", Says: "says", Thinks: "thinks",
-	Any: "any", Quiet: "quiet", EOF: "eof", End: "end", Drop: "drop", Kill: "kill",
-	Restart: "restart", Exit: "exit", Client: "client", Hold: "hold", Release: "release",
+	Any: "any", Quiet: "quiet", EOF: "eof", End: "end", Drop: "drop", Cut: "cut", Kill: "kill",
+	Restart: "restart", Reconnect: "reconnect", Exit: "exit", Client: "client", Hold: "hold", Release: "release",
 	After: "after", Strict: "strict", Ambient: "ambient", Loose: "loose", Skip: "skip",
 }
 

@@ -61,6 +61,8 @@ exit 0
 kill
 restart
 drop
+reconnect
+cut
 `
 
 func TestParse_PrintsTheSame(t *testing.T) {
@@ -110,6 +112,7 @@ func TestParse_Mistakes(t *testing.T) {
 		{"answer without question", ">= {}", 1, `no unlabelled "<?" is open`},
 		{"label in use", "> a @x\n<? b @x", 2, "still in use"},
 		{"labels do not outlive a connection", "> a @x\nrestart\n< @x", 3, "has the label @x"},
+		{"nor one that comes again", "> a @x\nreconnect\n< @x", 3, "has the label @x"},
 		{"another client's label", "> a @x\nclient b\n< @x", 3, "has the label @x"},
 		{"open block", "any {\n<! m\n", 1, "not closed"},
 		{"block on one line", "any { <! m }", 1, `write "any {"`},

@@ -22,6 +22,8 @@ type Config struct {
 	Gateway Gateway
 	Bridge  Bridge
 
+	Telemetry Telemetry
+
 	// Agents always holds at least one: "default" when none is configured.
 	Agents map[string]Agent
 	// Providers holds the configured ones only; see LookupProvider for those
@@ -94,6 +96,15 @@ type Bridge struct {
 	TokenFile      string
 	Protocol       string // acp, openclaw
 	TLSFingerprint string // 64 lower-case hex digits, or ""
+}
+
+// Telemetry is the table telemetry.
+type Telemetry struct {
+	Endpoint string // "" for no traces
+	Header   Secret // "Name: value"
+	Service  string
+	Sample   float64 // 0 to 1
+	Content  bool
 }
 
 // Agent is one table agents.<alias>.

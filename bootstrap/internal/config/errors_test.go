@@ -23,13 +23,13 @@ func TestLoad_BadFiles(t *testing.T) {
 			"F:2:1: acp.max_sesions: unknown key; did you mean acp.max_sessions? allowed here: busy, default_agent, dialect, experimental_v2, max_message_bytes, max_prompt_blob_bytes, max_sessions, queue_limit, session_timeout_secs",
 		}},
 		{"key of another table", "max_sessions = 3\n", []string{
-			"F:1:1: max_sessions: unknown key; did you mean acp.max_sessions? allowed here: acp, agents, bridge, data_dir, gateway, log, mcp_servers, profiles, providers, store, version",
+			"F:1:1: max_sessions: unknown key; did you mean acp.max_sessions? allowed here: acp, agents, bridge, data_dir, gateway, log, mcp_servers, profiles, providers, store, telemetry, version",
 		}},
 		{"unknown table, once for all of it", "[wat]\na = 1\nb = 2\n[wat.c]\n", []string{
-			"F:1:2: wat: unknown key; allowed here: acp, agents, bridge, data_dir, gateway, log, mcp_servers, profiles, providers, store, version",
+			"F:1:2: wat: unknown key; allowed here: acp, agents, bridge, data_dir, gateway, log, mcp_servers, profiles, providers, store, telemetry, version",
 		}},
 		{"wrong case", "[ACP]\n", []string{
-			"F:1:2: ACP: unknown key; did you mean acp? allowed here: acp, agents, bridge, data_dir, gateway, log, mcp_servers, profiles, providers, store, version",
+			"F:1:2: ACP: unknown key; did you mean acp? allowed here: acp, agents, bridge, data_dir, gateway, log, mcp_servers, profiles, providers, store, telemetry, version",
 		}},
 		{"unknown key of an entry", "[agents.a]\nmodle = \"openai/x\"\n", []string{
 			"F:2:1: agents.a.modle: unknown key; did you mean agents.a.model? allowed here: description, enabled, max_cost_per_day, max_cost_per_session, max_output_tokens, max_turn_requests, mcp_servers, model, profile, skills, system_prompt, thought_level, title, workspace",

@@ -34,7 +34,7 @@ type key struct {
 // keys returns the whole table, in the order of the documentation. It is
 // built on each call: nothing happens at import, and nobody can change it.
 func keys() []key {
-	table := slices.Concat(processKeys(), gatewayKeys(), agentKeys(), providerKeys(), profileKeys(), serverKeys())
+	table := slices.Concat(processKeys(), gatewayKeys(), telemetryKeys(), agentKeys(), providerKeys(), profileKeys(), serverKeys())
 	for i := range table {
 		table[i].segs = strings.Split(table[i].path, ".")
 	}

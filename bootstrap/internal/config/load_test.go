@@ -155,6 +155,12 @@ url = "wss://host.example/acp/"
 token = "tok"
 protocol = "openclaw"
 tls_fingerprint = "SHA256:AA:bb:00112233445566778899aabbccddeeff00112233445566778899aabbccdd"
+[telemetry]
+endpoint = "https://collector.example:4318/"
+header = "Api-Key: t"
+service = "berth-lab"
+sample = 0.25
+content = true
 [agents.main]
 enabled = false
 model = "lab/org/model-1.5"
@@ -245,7 +251,8 @@ func TestLoad_Everything(t *testing.T) {
 			Listen: "0.0.0.0:9000", Auth: "token", AllowedOrigins: []string{"https://editor.example:8443"}, AllowedHosts: []string{"berth.example", "10.0.0.1", "::1"},
 			TLSCert: "/tls/cert.pem", TLSKey: "/tls/key.pem", Insecure: true, MaxMessageBytes: 4096, MaxConnections: 3, MaxConnectionsPerToken: 2, MaxSessions: 4, PingInterval: 5 * time.Second, Drain: 6 * time.Second,
 		},
-		Bridge: Bridge{URL: "wss://host.example/acp", Token: set, Protocol: "openclaw", TLSFingerprint: "aabb00112233445566778899aabbccddeeff00112233445566778899aabbccdd"},
+		Telemetry: Telemetry{Endpoint: "https://collector.example:4318", Header: set, Service: "berth-lab", Sample: 0.25, Content: true},
+		Bridge:    Bridge{URL: "wss://host.example/acp", Token: set, Protocol: "openclaw", TLSFingerprint: "aabb00112233445566778899aabbccddeeff00112233445566778899aabbccdd"},
 		Agents: map[string]Agent{"main": {
 			Alias: "main", Model: domain.ModelRef{Provider: "lab", Model: "org/model-1.5"}, Profile: "strict", Workspace: in("ws"), SystemPrompt: "Be brief.",
 			Skills: []string{"/skills", in(".config/berth/more")}, MCPServers: []string{}, Title: "Main", Description: "The main one",

@@ -87,7 +87,9 @@ func (q *question) put() error {
 	for _, w := range watchers {
 		if w.client.Info().Rights.Answers() {
 			there[w] = true
-			q.ask(w, w.client, w.ready)
+			if q.asked[w] == nil {
+				q.ask(w, w.client, w.reached()) // behind the call that it is about
+			}
 		}
 	}
 	for who, cancel := range q.asked {

@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -24,9 +25,10 @@ type Attachment struct {
 	at        *seat // nil while nobody is attached
 	over      bool
 	watchers  []*watcher
-	changed   chan struct{} // closed and replaced when one of those changes
-	principal string        // of who was attached last
-	dismissed int           // how often questions were to be given up
+	changed   chan struct{}  // closed and replaced when one of those changes
+	principal string         // the name of who was attached last
+	same      []ports.Client // the connections it had, as far as it resumed what was lost
+	dismissed int            // how often questions were to be given up
 }
 
 // seat is one client's time as the one who is attached.
@@ -41,26 +43,31 @@ var _ ports.Client = (*Attachment)(nil)
 func newAttachment(c ports.Client, patient bool) *Attachment {
 	a := &Attachment{patient: patient, changed: make(chan struct{})}
 	if c != nil {
-		a.at, a.principal = &seat{client: c, gone: make(chan struct{})}, c.Info().Rights.Principal()
+		a.at = &seat{client: c, gone: make(chan struct{})}
+		a.same, a.principal = []ports.Client{c}, c.Info().Rights.Principal()
 	}
 	return a
 }
 
 // attach seats a client in place of the one there, which is returned; nil when
-// there was none. What goes on is told to it when ready is closed. Questions
+// there was none. What goes on is told to it when it was answered. Questions
 // that wait are put to it, unless it is somebody else than the one they were
 // put to before and did not ask for the session explicitly: those end.
-func (a *Attachment) attach(c ports.Client, ready <-chan struct{}, explicit bool) (before *seat) {
+func (a *Attachment) attach(c ports.Client, req storedRequest) (before *seat) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.at != nil || req.Replay || req.silent {
+		a.same = nil
+	}
+	a.same = append(a.same, c)
 	before = a.leave()
 	if who := c.Info().Rights.Principal(); who != a.principal {
 		a.principal = who
-		if !explicit {
+		if !req.Takeover {
 			a.dismissed++
 		}
 	}
-	a.at = &seat{client: c, ready: ready, gone: make(chan struct{})}
+	a.at = &seat{client: c, ready: req.Answered, gone: make(chan struct{})}
 	a.came.Add(1)
 	return before
 }
@@ -78,11 +85,27 @@ func (a *Attachment) heldBy(c ports.Client) bool {
 func (a *Attachment) restore(before *seat) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.came.Add(-1)
 	a.leave()
 	if before != nil {
 		a.at = &seat{client: before.client, ready: before.ready, gone: make(chan struct{})}
-		a.principal = before.client.Info().Rights.Principal()
+		a.same, a.principal = []ports.Client{before.client}, before.client.Info().Rights.Principal()
 	}
+}
+
+// seated reports whether somebody is attached.
+func (a *Attachment) seated() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.at != nil
+}
+
+// newest reports whether c is the one who is attached, or was last, or is a
+// connection that it had before.
+func (a *Attachment) newest(c ports.Client) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Contains(a.same, c)
 }
 
 // detach empties the seat: a client was lost.
@@ -114,7 +137,7 @@ func (a *Attachment) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
-	a.watchers = nil
+	a.watchers, a.same = nil, nil
 	a.leave()
 }
 

@@ -103,6 +103,7 @@ func (s *Service) Detach(c ports.Client, cause error) {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
 	s.unwatchAll(c)
+	delete(s.reg.absent, c)
 	for _, sl := range s.reg.slots {
 		switch {
 		case sl.client != c:

@@ -50,7 +50,7 @@ func errTaken(id domain.SessionID) *domain.Error {
 func (s *Service) placeholder(c ports.Client, id domain.SessionID) *slot {
 	sl := &slot{
 		id: id, client: c, state: closing, how: "delete", kept: true,
-		opened: make(chan struct{}), empty: make(chan struct{}),
+		opened: make(chan struct{}), empty: make(chan struct{}), gone: make(chan struct{}),
 	}
 	close(sl.opened)
 	close(sl.empty)

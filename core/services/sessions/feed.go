@@ -21,10 +21,7 @@ type Feed struct {
 
 	live *Live
 	tail tail
-	// told is up to where the journal was told, and missed where a client was
-	// lost: what came after was told to nobody.
-	told   domain.Seq
-	missed *mark
+	told domain.Seq // up to where the journal was told
 }
 
 func newFeed(l *Live) *Feed {
@@ -60,6 +57,10 @@ type mark struct {
 	came  int64 // how often somebody had come
 	after domain.Seq
 	texts map[textOf]int
+	// items are the other things of the tail that were told, as they were.
+	items map[*tailItem]tailItem
+	// said are the prompts that began since and were another client's.
+	said map[domain.MessageID]bool
 }
 
 // Tell tells an update to whoever is attached and to who observes. The caller
@@ -70,19 +71,65 @@ func (f *Feed) Tell(ctx context.Context, u domain.Update) error {
 		return err
 	}
 	if !taken && f.lost() == nil {
-		f.missed = &mark{came: f.live.att.came.Load(), after: f.told, texts: f.tail.texts()}
+		f.live.missed.Store(f.here())
+	}
+	if said, ok := u.(domain.UserMessage); ok && !taken {
+		f.lost().said[said.ID] = true
 	}
 	f.tail.add(u)
 	return nil
 }
 
-// lost returns where the newest client was lost; nil when nothing was told
-// since. The caller holds Sending.
+// lost returns where the newest client was lost, if something was told since;
+// else nil. The caller holds Sending.
 func (f *Feed) lost() *mark {
-	if f.missed == nil || f.missed.came != f.live.att.came.Load() {
+	if m := f.live.missed.Load(); m != nil && m.came == f.live.att.came.Load() {
+		return m
+	}
+	return nil
+}
+
+// here is the place that has been reached.
+func (f *Feed) here() *mark {
+	m := &mark{
+		came: f.live.att.came.Load(), after: f.told, texts: f.tail.texts(),
+		items: make(map[*tailItem]tailItem), said: make(map[domain.MessageID]bool),
+	}
+	for _, i := range f.tail.items {
+		m.items[i] = *i
+	}
+	return m
+}
+
+// resumes returns where somebody who comes now goes on: where the one before
+// was lost; nil when there is one. The caller holds Sending.
+func (f *Feed) resumes() *mark {
+	switch m := f.lost(); {
+	case m != nil:
+		return m
+	case f.live.att.seated():
 		return nil
 	}
-	return f.missed
+	return f.here()
+}
+
+// knew reports whether what a record says of a call had been told.
+func (m *mark) knew(rec domain.Record) bool {
+	for i := range m.items {
+		switch rec := rec.(type) {
+		case domain.CallBegan:
+			if u, ok := m.items[i].u.(domain.CallOpened); ok && u.ID == rec.Call.ID {
+				return true
+			}
+		case domain.CallFinished:
+			if u, ok := m.items[i].u.(domain.CallChanged); ok && u.ID == rec.Call && u.Status.Final() {
+				return true
+			}
+		case domain.UserSaid, domain.AssistantSaid, domain.PermissionGiven, domain.PlanSet, domain.TitleSet, domain.ClientEvent,
+			domain.Compacted, domain.TurnFinished, domain.Unknown:
+		}
+	}
+	return false
 }
 
 // Journalled says that what follows from records, of which the journal tells
@@ -109,9 +156,10 @@ type tail struct{ items []*tailItem }
 // tailItem is one thing. Of a text, pieces are what was told of it; everything
 // else is u.
 type tailItem struct {
-	u      domain.Update
-	text   textOf
-	pieces []string
+	u       domain.Update
+	text    textOf
+	pieces  []string
+	changes int // how often u was changed
 }
 
 // textOf is what a text belongs to: a message, as an answer or as a thought, or
@@ -133,9 +181,11 @@ func (t *tail) add(u domain.Update) {
 	case domain.CompactionChanged:
 		t.items = slices.DeleteFunc(t.items, func(i *tailItem) bool { return u.Status.Final() && i.compaction() == u.ID })
 		t.items = append(t.items, &tailItem{u: u})
+	case domain.CallOpened: // until all that its record says was told
+		t.items = append(t.items, &tailItem{u: u})
 	case domain.CallChanged:
 		t.change(u)
-	case domain.UserMessage, domain.CallOpened, domain.PlanChanged, domain.UsageChanged, domain.InfoChanged,
+	case domain.UserMessage, domain.PlanChanged, domain.UsageChanged, domain.InfoChanged,
 		domain.CommandsChanged, domain.Notice, domain.QueueChanged, domain.TurnStarted, domain.TurnEnded:
 		// The journal has these, or nobody is told of them again.
 	}
@@ -168,6 +218,7 @@ func (t *tail) change(u domain.CallChanged) {
 	for _, i := range t.items {
 		if old, ok := i.u.(domain.CallChanged); ok && old.ID == u.ID {
 			i.u = merged(old, u)
+			i.changes++
 			return
 		}
 	}
@@ -205,7 +256,10 @@ func (t *tail) drop(rec domain.Record) {
 			return ok && changed.ID == rec.Call
 		case domain.Compacted:
 			return rec.ID != "" && i.compaction() == rec.ID
-		case domain.UserSaid, domain.CallBegan, domain.PermissionGiven, domain.PlanSet, domain.TitleSet, domain.ClientEvent,
+		case domain.CallBegan:
+			opened, ok := i.u.(domain.CallOpened)
+			return ok && opened.ID == rec.Call.ID
+		case domain.UserSaid, domain.PermissionGiven, domain.PlanSet, domain.TitleSet, domain.ClientEvent,
 			domain.TurnFinished, domain.Unknown:
 		}
 		return false

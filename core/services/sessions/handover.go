@@ -51,12 +51,24 @@ func (l *Live) handOver(ctx context.Context, row domain.Session, p place, req st
 		return err
 	}
 	l.svc.tellTaken(before, p.client, l.id)
-	for _, u := range rest {
-		if err := p.client.Send(ctx, l.id, u); err != nil {
-			return err
-		}
+	if req.silent {
+		return nil
+	}
+	if err := l.sendAll(ctx, p.client, rest); err != nil {
+		l.forget(h.was)
+		return err
 	}
 	return nil
+}
+
+// forget makes a client that took the session and was lost before it was told
+// everything one that never came: was is where the one before had been lost.
+func (l *Live) forget(was *mark) {
+	if was != nil {
+		m := *was
+		m.came = l.att.came.Load()
+		l.missed.Store(&m)
+	}
 }
 
 // changeHands does what handOver does while nothing may move. It returns what
@@ -67,8 +79,9 @@ func (l *Live) changeHands(ctx context.Context, h *history, p place, req storedR
 		return nil, nil, err
 	}
 	defer f.release()
+	h.was = f.resumes()
 	if !h.replay {
-		h.missed = f.lost()
+		h.missed = h.was
 	}
 	if err := h.read(ctx, func(u domain.Update) error { rest = append(rest, u); return nil }); err != nil {
 		return nil, nil, err
@@ -81,7 +94,7 @@ func (l *Live) changeHands(ctx context.Context, h *history, p place, req storedR
 		return nil, nil, closedWhileOpening(l.id)
 	}
 	p.slot.client = p.client
-	return rest, l.att.attach(p.client, req.Answered, req.Takeover), nil
+	return rest, l.att.attach(p.client, req), nil
 }
 
 // tellTaken tells a client that another has taken its session.
@@ -106,6 +119,7 @@ type history struct {
 	conv   *domain.Conversation
 	replay bool
 	missed *mark // without replay: where the client before was lost
+	was    *mark // where it was, with replay too
 
 	told     map[domain.MessageID]bool // messages of the newest turn
 	calls    []domain.CallOpened       // that are open
@@ -162,10 +176,10 @@ func (h *history) shown(ctx context.Context, entry domain.Entry) []domain.Update
 	switch {
 	case h.replay:
 		return h.l.showAgain(ctx, h.row, domain.Replay(entry.Record))
-	case h.missed == nil || entry.Seq <= h.missed.after:
+	case h.missed == nil || entry.Seq <= h.missed.after || h.missed.knew(entry.Record):
 		return nil
 	}
-	if _, own := entry.Record.(domain.UserSaid); own {
+	if said, ok := entry.Record.(domain.UserSaid); ok && !h.missed.said[said.ID] {
 		return nil // it said that itself
 	}
 	if said, ok := entry.Record.(domain.AssistantSaid); ok {
@@ -199,19 +213,38 @@ func (h *history) now(t *tail) []domain.Update {
 	}
 	for _, i := range t.items {
 		c, changed := i.u.(domain.CallChanged)
+		_, opened := i.u.(domain.CallOpened)
 		switch {
+		case opened:
+			continue // the journal has it
 		case h.told[i.text.message], changed && h.finished[c.ID]:
-			continue // the journal has it by now
+			continue // so it has by now
 		case i.pieces != nil && !h.replay && h.missed == nil:
 			continue // it goes on behind what the client before was told
 		}
-		skip := 0
-		if h.missed != nil {
-			skip = h.missed.texts[i.text]
-		}
-		if u := i.update(skip); u != nil {
+		if u := h.since(i); u != nil {
 			ups = append(ups, u)
 		}
 	}
 	return append(ups, h.conv.State()...)
+}
+
+// since is an item of the tail as far as the client before was not told of it;
+// nil when it was of all.
+func (h *history) since(i *tailItem) domain.Update {
+	if h.missed == nil {
+		return i.update(0)
+	}
+	before, known := h.missed.items[i]
+	changed, ok := i.u.(domain.CallChanged)
+	switch {
+	case i.pieces != nil, !known:
+		return i.update(h.missed.texts[i.text])
+	case ok && before.changes != i.changes:
+		if changed.Status == before.u.(domain.CallChanged).Status {
+			changed.Status = ""
+		}
+		return changed
+	}
+	return nil
 }

@@ -17,6 +17,9 @@ type Live struct {
 	svc  *Service
 	att  *Attachment
 	feed atomic.Pointer[Feed]
+	// missed is where the newest client was lost: what came after was told to
+	// nobody. It is written with the feed's Sending lock held.
+	missed atomic.Pointer[mark]
 
 	// lock guards the rest. It is held over calls of the store.
 	lock   Lock
@@ -60,11 +63,7 @@ func (l *Live) Abandon(f *Feed) { l.feed.CompareAndSwap(f, newFeed(l)) }
 
 // Show tells what one client said to everybody else.
 func (l *Live) Show(ctx context.Context, from ports.Client, u domain.Update) error {
-	s, _, err := l.att.current()
-	if err != nil {
-		return err
-	}
-	if s != nil && s.client == from {
+	if l.att.newest(from) {
 		l.att.show(u)
 		return nil
 	}

@@ -22,6 +22,7 @@ func (s *Service) Lose(c ports.Client) {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
 	s.unwatchAll(c)
+	delete(s.reg.absent, c)
 	for _, sl := range s.reg.slots {
 		sl.leaveAlone(c)
 		switch {
@@ -38,6 +39,23 @@ func (s *Service) Lose(c ports.Client) {
 			s.await(sl)
 		}
 	}
+}
+
+// Absent says that the connection of a client is interrupted, or goes on: its
+// transport keeps what it is told meanwhile. It keeps what it has, unless
+// another client opens that; then it is told of the loss when it is back. It
+// does not block.
+func (s *Service) Absent(c ports.Client, away bool) {
+	s.reg.mu.Lock()
+	defer s.reg.mu.Unlock()
+	if !away {
+		delete(s.reg.absent, c)
+		return
+	}
+	if s.reg.absent == nil {
+		s.reg.absent = make(map[ports.Client]bool)
+	}
+	s.reg.absent[c] = true
 }
 
 // await waits for somebody to come and take a slot, whose client is lost. The

@@ -63,7 +63,7 @@ func (l *Live) reread(ctx context.Context) error {
 
 // read folds the journal after start into a conversation, showing each record
 // to see (if not nil) on the way, and closes what was interrupted.
-func (l *Live) read(ctx context.Context, start domain.Seq, see func(domain.Record) error) (*domain.Conversation, error) {
+func (l *Live) read(ctx context.Context, start domain.Seq, see func(domain.Entry) error) (*domain.Conversation, error) {
 	conv := domain.NewConversation(start)
 	for entry, err := range l.svc.p.Journal.Records(ctx, l.id, start) {
 		if err != nil {
@@ -71,7 +71,7 @@ func (l *Live) read(ctx context.Context, start domain.Seq, see func(domain.Recor
 		}
 		conv.Add(entry)
 		if see != nil {
-			if err := see(entry.Record); err != nil {
+			if err := see(entry); err != nil {
 				return nil, err
 			}
 		}
@@ -80,9 +80,10 @@ func (l *Live) read(ctx context.Context, start domain.Seq, see func(domain.Recor
 	if err := l.append(ctx, conv, closers...); err != nil {
 		return nil, err
 	}
-	for _, rec := range closers {
+	first := conv.Seq() - domain.Seq(len(closers)) + 1
+	for i, rec := range closers {
 		if see != nil {
-			if err := see(rec); err != nil {
+			if err := see(domain.Entry{Seq: first + domain.Seq(i), Record: rec}); err != nil {
 				return nil, err
 			}
 		}
@@ -101,7 +102,9 @@ func (l *Live) enter(ctx context.Context, row domain.Session, conv *domain.Conve
 		}
 		sets = append(sets, set)
 	}
-	l.closeTools(ctx, l.tools)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
+	l.closeTools(closing, l.tools)
+	cancel()
 	l.row, l.conv, l.tools, l.doubtful = row, conv, sets, false
 	l.pos.Store(int64(conv.Seq()))
 	l.loaded.Store(true)

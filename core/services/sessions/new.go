@@ -81,7 +81,7 @@ func (s *Service) reopen(ctx context.Context, c ports.Client, row domain.Session
 		p, other, err := s.claim(c, row.ID, req.Takeover)
 		if err == nil {
 			open := domain.OpenSession{ID: row.ID, Dirs: req.Dirs, Takeover: req.Takeover, Answered: req.Answered}
-			return s.finishOpening(ctx, p, storedRequest{OpenSession: open, reset: req.Reset})
+			return s.finishOpening(ctx, p, storedRequest{OpenSession: open, reset: req.Reset, silent: true})
 		}
 		if other == nil {
 			return domain.OpenedSession{}, err

@@ -81,7 +81,6 @@ func (s *Service) startWatching(ctx context.Context, w *watcher, row domain.Sess
 			if agent, err := s.owner(row.Agent); err == nil {
 				opened.Agent, opened.Model.Ref = agent, agent.Model
 			}
-			s.p.Observer.Observe(ctx, domain.SessionOpened{Session: w.id, How: "observe"})
 			return opened, nil
 		}
 	}

@@ -13,6 +13,8 @@ import (
 type storedRequest struct {
 	domain.OpenSession
 	reset bool // begin a fresh transcript
+	// silent sends nothing: the client does not know the session's id yet.
+	silent bool
 }
 
 // Open reserves a stored session for c, in memory, and returns the task that
@@ -24,11 +26,19 @@ func (s *Service) Open(c ports.Client, req domain.OpenSession) (func(context.Con
 	if !req.ID.Valid() {
 		return nil, domain.NoSession(req.ID)
 	}
-	p, _, err := s.claim(c, req.ID, req.Takeover)
-	if err != nil {
+	p, gone, err := s.claim(c, req.ID, req.Takeover)
+	if err != nil && !p.leaving {
 		return nil, err
 	}
 	return func(ctx context.Context) (domain.OpenedSession, error) {
+		for p.leaving {
+			if err := waitFor(ctx, gone); err != nil {
+				return domain.OpenedSession{}, err
+			}
+			if p, gone, err = s.claim(c, req.ID, req.Takeover); err != nil && !p.leaving {
+				return domain.OpenedSession{}, err
+			}
+		}
 		return s.finishOpening(ctx, p, storedRequest{OpenSession: req})
 	}, nil
 }
@@ -73,10 +83,14 @@ type place struct {
 	client ports.Client // who claimed it
 	again  bool         // the session was active here
 	own    bool         // and it was the same client's
+	// leaving means that nothing was claimed yet: the session's client is gone
+	// and it is about to be freed.
+	leaving bool
 }
 
 // claim finds or reserves the slot. When another call of the same client is
-// opening the session, the error comes with what closes when that is done.
+// opening the session, or one that is gone is leaving it, the error comes with
+// what closes when that is done.
 func (s *Service) claim(c ports.Client, id domain.SessionID, takeover bool) (p place, other <-chan struct{}, err error) {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
@@ -87,7 +101,9 @@ func (s *Service) claim(c ports.Client, id domain.SessionID, takeover bool) (p p
 	case sl == nil:
 		sl, err = s.reserveLocked(c, id)
 		return place{slot: sl, client: c}, nil, err
-	case sl.client != c && (sl.state != ready || sl.client != nil && !takeover):
+	case sl.client != c && sl.state == closing && sl.how == "disconnect":
+		return place{leaving: true}, sl.gone, errTaken(id)
+	case sl.client != c && (sl.state != ready || sl.client != nil && !takeover && !s.reg.absent[sl.client]):
 		return place{}, nil, errTaken(id)
 	case sl.client != c:
 		if err := s.withinLimit(c); err != nil {
@@ -120,6 +136,12 @@ func (s *Service) open(ctx context.Context, p place, req storedRequest) (domain.
 		return domain.OpenedSession{}, err
 	}
 	l := p.slot.live
+	f, err := l.hold(ctx)
+	if err != nil {
+		return domain.OpenedSession{}, err
+	}
+	missed := f.lost()
+	f.release()
 	if err := l.lock.Acquire(ctx); err != nil {
 		return domain.OpenedSession{}, err
 	}
@@ -131,8 +153,8 @@ func (s *Service) open(ctx context.Context, p place, req storedRequest) (domain.
 	if err := l.lease(ctx); err != nil {
 		return domain.OpenedSession{}, err
 	}
-	before := l.att.attach(p.client, req.Answered, req.Takeover)
-	if err := l.open(ctx, p.client, opened.Session, opened.Agent, req); err != nil {
+	before := l.att.attach(p.client, req)
+	if err := l.open(ctx, p.client, opened.Session, opened.Agent, req, missed); err != nil {
 		if l.conv == nil {
 			l.unlease(context.WithoutCancel(ctx))
 		}
@@ -188,15 +210,18 @@ func (s *Service) resolve(ctx context.Context, c ports.Client, row domain.Sessio
 }
 
 // open reads and replays the journal, applies the request's directories and
-// opens the tools, with the lock held.
-func (l *Live) open(ctx context.Context, c ports.Client, row domain.Session, agent domain.Agent, req storedRequest) error {
+// opens the tools, with the lock held. Of a journal that is not replayed the
+// client is told what nobody was since the one before it was lost at missed,
+// which may be nil.
+func (l *Live) open(ctx context.Context, c ports.Client, row domain.Session, agent domain.Agent, req storedRequest, missed *mark) error {
 	resolved, err := l.svc.resolve(ctx, c, row, agent, req.Dirs)
 	if err != nil {
 		return err
 	}
-	var see func(domain.Record) error
-	if req.Replay {
-		see = func(rec domain.Record) error { return l.sendAll(ctx, c, l.showAgain(ctx, row, domain.Replay(rec))) }
+	var see func(domain.Entry) error
+	if req.Replay || missed != nil && !req.silent {
+		h := &history{l: l, row: row, replay: req.Replay, missed: missed}
+		see = func(e domain.Entry) error { return l.sendAll(ctx, c, h.shown(ctx, e)) }
 	}
 	conv, err := l.read(ctx, row.Start, see)
 	if err != nil {
@@ -221,7 +246,7 @@ func (l *Live) open(ctx context.Context, c ports.Client, row domain.Session, age
 	if err := l.enter(ctx, row, conv); err != nil {
 		return err
 	}
-	if req.Replay {
+	if see != nil {
 		return l.sendAll(ctx, c, conv.State())
 	}
 	return nil

@@ -178,6 +178,26 @@ func TestOpen_WhileOpening(t *testing.T) {
 	})
 }
 
+// One who comes while a client that is gone still leaves the session waits for
+// that, and is not told of a client that there is not.
+func TestOpen_WhileItIsLeft(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		id := w.fresh()
+		w.says(id, whole(1)...)
+		w.tools.hooks(nil, func() error { time.Sleep(time.Second); return nil })
+		w.svc.Detach(w.client, domain.Disconnected)
+		synctest.Wait()
+		start := time.Now()
+		w.tools.hooks(nil, nil)
+		if _, err := w.load(&client{}, domain.OpenSession{ID: id}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("it was opened after %v", took)
+		}
+	})
+}
+
 func TestOpen_AgainWhileActive(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		id := w.fresh()

@@ -45,6 +45,7 @@ type slot struct {
 	kept     bool
 	released bool
 	freed    chan struct{} // made when its release begins, closed when that is done
+	gone     chan struct{} // closed when the registry has forgotten it
 }
 
 // registry is the set of slots. One mutex guards it: every operation on it is
@@ -55,9 +56,12 @@ type registry struct {
 	// watchers are those who observe or are about to, by session, which need not
 	// be in memory.
 	watchers map[domain.SessionID][]*watcher
-	ended    bool          // the process is going away
-	turns    int           // admitted and not given up
-	quiet    chan struct{} // made by the first Drain, closed when no turn is left
+	// absent are clients whose connection is interrupted: it may go on, but
+	// others need not ask for what they have.
+	absent map[ports.Client]bool
+	ended  bool          // the process is going away
+	turns  int           // admitted and not given up
+	quiet  chan struct{} // made by the first Drain, closed when no turn is left
 }
 
 // active returns the number of sessions of a client that count against its
@@ -103,7 +107,7 @@ func (s *Service) reserveLocked(c ports.Client, id domain.SessionID) (*slot, err
 			With("limit", total).With("active", total)
 	}
 	s.unwatchLocked(id, func(w *watcher) bool { return w.client == c }) // it will be told everything
-	sl := &slot{id: id, client: c, state: opening, opened: make(chan struct{})}
+	sl := &slot{id: id, client: c, state: opening, opened: make(chan struct{}), gone: make(chan struct{})}
 	s.install(sl)
 	return sl, nil
 }
@@ -204,6 +208,7 @@ func (s *Service) drop(ctx context.Context, sl *slot) {
 func (s *Service) forgetLocked(sl *slot) {
 	if s.reg.slots[sl.id] == sl {
 		delete(s.reg.slots, sl.id)
+		close(sl.gone)
 	}
 }
 

@@ -37,6 +37,7 @@ type world struct {
 	observer *observer
 	sandbox  *sandbox
 	durable  atomic.Bool
+	config   sessions.Config
 }
 
 func newWorld(t *testing.T) *world {
@@ -47,6 +48,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w.store = &store{Store: w.memory}
 	w.durable.Store(true)
+	w.config = sessions.Config{MaxSessions: 3, QueueLimit: 2, IdleTimeout: idleTimeout}
 	w.svc = w.process(w.store)
 	return w
 }
@@ -54,7 +56,7 @@ func newWorld(t *testing.T) *world {
 // process returns a service over a store, as another process would have it.
 func (w *world) process(s ports.Store) *sessions.Service {
 	return sessions.New(sessions.Params{
-		Config:   sessions.Config{MaxSessions: 3, QueueLimit: 2, IdleTimeout: idleTimeout},
+		Config:   w.config,
 		Sessions: s, Journal: s, Leases: s, Durable: w.durable.Load,
 		Agents: w.agents, Models: w.models, Roots: w.roots, Blobs: w.blobs, Tools: []ports.ToolSource{w.tools, w.tools},
 		Sandbox: w.sandbox, Observer: w.observer, Clock: time.Now, IDs: ids(),
@@ -82,6 +84,20 @@ func bubble(t *testing.T, fn func(t *testing.T, w *world)) {
 			t.Errorf("%d toolsets are left open", n)
 		}
 		w.wantFree()
+	})
+}
+
+// grace is how long a lost client is waited for in a patient bubble.
+const grace = 15 * time.Minute
+
+// patient is a bubble in which lost clients are waited for, and four sessions
+// of all clients may be active.
+func patient(t *testing.T, fn func(t *testing.T, w *world)) {
+	t.Helper()
+	bubble(t, func(t *testing.T, w *world) {
+		w.config.Grace, w.config.MaxTotal = grace, 4
+		w.svc = w.process(w.store)
+		fn(t, w)
 	})
 }
 
@@ -234,6 +250,9 @@ type client struct {
 	mu     sync.Mutex
 	told   []domain.Update
 	onSend func(context.Context, domain.Update) error
+	rights *domain.Rights
+	asked  int
+	answer func(context.Context) (domain.Decision, error)
 }
 
 func (c *client) Send(ctx context.Context, _ domain.SessionID, u domain.Update) error {
@@ -251,11 +270,21 @@ func (c *client) Send(ctx context.Context, _ domain.SessionID, u domain.Update) 
 	return nil
 }
 
-func (c *client) Ask(context.Context, domain.PermissionRequest) (domain.Decision, error) {
-	return domain.Decision{}, nil
+func (c *client) Ask(ctx context.Context, _ domain.PermissionRequest) (domain.Decision, error) {
+	c.mu.Lock()
+	c.asked++
+	answer := c.answer
+	c.mu.Unlock()
+	if answer == nil {
+		<-ctx.Done()
+		return domain.Decision{}, context.Cause(ctx)
+	}
+	return answer(ctx)
 }
 
-func (c *client) Info() domain.ClientInfo    { return domain.ClientInfo{Name: "fake"} }
+func (c *client) questions() int { c.mu.Lock(); defer c.mu.Unlock(); return c.asked }
+
+func (c *client) Info() domain.ClientInfo    { return domain.ClientInfo{Name: "fake", Rights: c.rights} }
 func (c *client) Files() (ports.Files, bool) { return nil, false }
 
 func (c *client) log() []domain.Update {

@@ -28,10 +28,16 @@ type watcher struct {
 	disturbed bool // the session came into memory before it was started
 
 	mu     sync.Mutex
-	queue  []domain.Update
+	queue  []told
 	bytes  int
 	slow   bool
 	filled chan struct{} // holds something when the queue does
+}
+
+// told is one thing in a watcher's queue: an update, or a place in it.
+type told struct {
+	u       domain.Update
+	reached chan struct{} // closed when all before it was sent; nil for an update
 }
 
 func newWatcher(c ports.Client, id domain.SessionID, ready <-chan struct{}) *watcher {
@@ -51,7 +57,7 @@ func (w *watcher) tell(u domain.Update) {
 	if len(w.queue) >= watchLimit || w.bytes > watchBytes {
 		w.slow, w.queue = true, nil
 	} else {
-		w.queue = append(w.queue, u)
+		w.queue = append(w.queue, told{u: u})
 	}
 	w.signal()
 }
@@ -60,8 +66,21 @@ func (w *watcher) tell(u domain.Update) {
 func (w *watcher) begin(ups []domain.Update) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.queue = append(w.queue, ups...)
+	for _, u := range ups {
+		w.queue = append(w.queue, told{u: u})
+	}
 	w.signal()
+}
+
+// reached is closed when the client was sent all that it was told before now,
+// which may be never when its time ends.
+func (w *watcher) reached() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	place := told{reached: make(chan struct{})}
+	w.queue = append(w.queue, place)
+	w.signal()
+	return place.reached
 }
 
 func (w *watcher) signal() {
@@ -72,7 +91,7 @@ func (w *watcher) signal() {
 }
 
 // take takes what is queued. slow says that it was dropped for being so.
-func (w *watcher) take() (ups []domain.Update, slow bool) {
+func (w *watcher) take() (ups []told, slow bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ups, w.queue, w.bytes = w.queue, nil, 0
@@ -92,8 +111,10 @@ func (w *watcher) run() {
 			return
 		}
 		ups, slow := w.take()
-		for _, u := range ups {
-			if w.client.Send(w.ctx, w.id, u) != nil {
+		for _, t := range ups {
+			if t.reached != nil {
+				close(t.reached)
+			} else if w.client.Send(w.ctx, w.id, t.u) != nil {
 				return
 			}
 		}

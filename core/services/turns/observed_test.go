@@ -25,6 +25,7 @@ func TestTurn_IsObserved(t *testing.T) {
 				domain.CallRequested{Call: domain.ModelCall{ProviderID: "p", Name: "look", Args: []byte(`{"x":1}`)}},
 				domain.UsageReported{Usage: domain.Usage{Input: 5, Output: 2}, Cost: &cents})),
 			delayed(time.Second, says("seen")),
+			says("again"),
 		)
 		first := w.begin("first")
 		trace := domain.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
@@ -34,7 +35,6 @@ func TestTurn_IsObserved(t *testing.T) {
 			t.Fatal(err)
 		}
 		first.want(domain.StopEndTurn)
-		w.model.play(says("again"))
 		second.want(domain.StopEndTurn)
 
 		ref := domain.ModelRef{Provider: "test", Model: "one"}

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports"
@@ -32,7 +35,7 @@ func TestReattach_Random(t *testing.T) {
 	for seed := first; seed <= last && !t.Failed(); seed++ {
 		calm := play(t, seed, false)
 		if wild := play(t, seed, true); wild != calm && !cancels(seed) {
-			t.Errorf("seed %d: what was lost made a difference\nundisturbed:\n%s\ndisturbed:\n%s", seed, calm, wild)
+			t.Errorf("seed %d: what was lost made a difference (-undisturbed +disturbed):\n%s", seed, cmp.Diff(calm, wild))
 		}
 	}
 }
@@ -63,6 +66,7 @@ type story struct {
 	w      *world
 	rng    *rand.Rand
 	at     *person // who has the session; nil while nobody has
+	before *person // who had it and was lost, and can go on from there; nil when nobody can
 	people []*person
 	seeing *person // who observes; nil when nobody does
 	sent   int
@@ -130,6 +134,10 @@ func (s *story) model(rng *rand.Rand) step {
 func (s *story) join(req domain.OpenSession) *person {
 	p := s.w.person(fmt.Sprint("client ", len(s.people)+1))
 	s.people = append(s.people, p)
+	if s.before != nil && s.rng.IntN(2) == 0 { // it comes back, and knows what it saw
+		p.told, req.Replay, req.Takeover = s.before.log(), false, false
+		maps.Copy(p.own, s.before.own)
+	}
 	if s.wild && s.rng.IntN(4) == 0 {
 		p.slow = time.Duration(1+s.rng.IntN(2)) * time.Millisecond
 	}
@@ -155,6 +163,9 @@ func (s *story) join(req domain.OpenSession) *person {
 	opened, err := run(ctx)
 	if err == nil && s.rng.IntN(3) == 0 {
 		time.Sleep(time.Duration(s.rng.IntN(4)) * time.Millisecond) // the answer takes its time
+	}
+	if err == nil {
+		s.before = nil // it was told what nobody had been
 	}
 	if !holds() {
 		p.breaks()
@@ -220,7 +231,7 @@ func (s *story) prompt() {
 // which a connection notices.
 func (s *story) lose() {
 	p := s.at
-	s.at = nil
+	s.at, s.before = nil, p
 	p.breaks()
 	time.Sleep(time.Duration(s.rng.IntN(6)) * time.Millisecond)
 	s.mu.Lock()
@@ -273,6 +284,7 @@ func (s *story) run() {
 			s.lose()
 		case n == 6:
 			old := s.at
+			s.before = nil
 			if p := s.join(domain.OpenSession{ID: s.w.id, Replay: true, Takeover: true}); p != nil {
 				s.at = p
 			} else {
@@ -325,14 +337,14 @@ func (s *story) end() string {
 		s.t.Errorf("seed %d: %s saw the prompts %q, want %q: its own are %v", s.seed, s.at.name, got, foreign, s.at.own)
 	}
 	if got := plain(picture(s.at.log()), names); got != want {
-		s.t.Errorf("seed %d: %s saw\n%s\nthe journal shows\n%s\n%.3000s", s.seed, s.at.name, got, want, show(s.at.log()))
+		s.t.Errorf("seed %d: %s saw something else than the journal shows (-journal +seen):\n%s", s.seed, s.at.name, cmp.Diff(want, got))
 	}
 	if s.seeing != nil {
 		if got := prompts(s.seeing.log()); !slices.Equal(got, prompts(stored)) {
 			s.t.Errorf("seed %d: the observer saw the prompts %q", s.seed, got)
 		}
 		if got := plain(picture(s.seeing.log()), names); got != want {
-			s.t.Errorf("seed %d: the observer saw\n%s\nthe journal shows\n%s", s.seed, got, want)
+			s.t.Errorf("seed %d: the observer saw something else than the journal shows (-journal +seen):\n%s", s.seed, cmp.Diff(want, got))
 		}
 	}
 	recs := s.w.records()

@@ -38,7 +38,7 @@ export async function until(look, what, ms = 20_000) {
 export class Daemon {
   log = "";
 
-  constructor(t, {script, config = "", files = {}, listen = "127.0.0.1:0"}) {
+  constructor(t, {script, config = "", files = {}, gateway = ""}) {
     this.dir = realpathSync(mkdtempSync(join(tmpdir(), "berth-console-")));
     this.config = join(this.dir, "config");
     this.data = join(this.dir, "data");
@@ -47,7 +47,8 @@ export class Daemon {
     writeFileSync(join(this.config, "play.script"), script);
     writeFileSync(join(this.config, "config.toml"), `version = 1
 [gateway]
-listen = "${listen}"
+listen = "127.0.0.1:0"
+${gateway}
 [providers.play]
 type = "scripted"
 script = "play.script"
@@ -78,6 +79,10 @@ ${config}`);
     return JSON.parse(made).token;
   }
 
+  revoke(name) {
+    execFileSync(binary(), ["token", "revoke", name, ...this.flags], {env: this.env});
+  }
+
   /** start serves; this.url is where. */
   async start() {
     this.child = spawn(binary(), ["daemon", ...this.flags], {env: this.env, cwd: this.project, stdio: ["ignore", "ignore", "pipe"]});
@@ -92,6 +97,14 @@ ${config}`);
     }, "daemon.json");
     this.url = info.url.replace(/^ws/, "http").replace(/\/acp$/, "/");
     return this;
+  }
+
+  /** again starts it once more, where it was. */
+  async again() {
+    const file = join(this.config, "config.toml");
+    writeFileSync(file, readFileSync(file, "utf8").replace(/listen = .*/, `listen = "${new URL(this.url).host}"`));
+    rmSync(join(this.data, "daemon.json"), {force: true});
+    return this.start();
   }
 
   async stop(signal = "SIGTERM") {

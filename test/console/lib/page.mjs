@@ -64,7 +64,7 @@ export class Console {
     await this.page.waitForSelector("#cwd", {visible: true});
     await this.page.type("#cwd", cwd);
     await this.page.keyboard.press("Enter");
-    await this.page.waitForSelector("#composer-text:not(:disabled)", {visible: true});
+    await this.page.waitForSelector("#send:not(:disabled)", {visible: true});
     return this.session();
   }
 
@@ -95,7 +95,7 @@ export class Console {
 
   /** idle waits until nothing runs. */
   idle() {
-    return this.page.waitForFunction(() => document.getElementById("working").hidden && !document.getElementById("composer-text").disabled, {timeout: 20_000});
+    return this.page.waitForFunction(() => document.getElementById("working").hidden && !document.getElementById("send").disabled, {timeout: 20_000});
   }
 
   async asked() {

@@ -1,16 +1,20 @@
-// An agent process driven by the official TypeScript client, with a monitor on
-// the bytes between them.
+// An agent driven by the official TypeScript client, with a monitor between
+// them: a process of its own, or, with BERTH_TRANSPORT=http or ws, a daemon.
 import assert from "node:assert/strict";
 import {spawn} from "node:child_process";
 import {createWriteStream} from "node:fs";
 import {join} from "node:path";
 import {PassThrough, Readable, Writable} from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
+import {Gateway} from "./gateway.mjs";
 import {out} from "./home.mjs";
 import {Monitor} from "./monitor.mjs";
 import {Judge} from "./schema.mjs";
 
 export const M = acp.methods;
+
+/** transport is how the clients of this run reach the agent. */
+export const transport = process.env.BERTH_TRANSPORT ?? "stdio";
 const judge = new Judge();
 
 /** limit fails a promise that takes longer than it may. */
@@ -43,7 +47,8 @@ export class Client {
    * files, a map of path to text, makes the client offer its buffers.
    */
   static async open(t, home, options = {}) {
-    const c = new Client(t, home, options);
+    const gateway = transport === "stdio" ? undefined : await Gateway.of(home);
+    const c = new Client(t, home, {...options, gateway});
     c.init = await c.request(M.agent.initialize, {
       protocolVersion: acp.PROTOCOL_VERSION,
       clientInfo: {name: "interop", version: "1"},
@@ -56,16 +61,13 @@ export class Client {
     return c;
   }
 
-  constructor(t, home, {permission = choose("allow_once"), buffers, env = {}} = {}) {
+  constructor(t, home, {permission = choose("allow_once"), buffers, env = {}, gateway} = {}) {
     this.home = home;
+    this.gateway = gateway;
     this.monitor = new Monitor(judge);
-    const name = `${t.name}-${++runs}`.replaceAll(/[^\w]+/g, "-").toLowerCase();
+    const name = `${transport === "stdio" ? "" : `${transport}-`}${t.name}-${++runs}`.replaceAll(/[^\w]+/g, "-").toLowerCase();
     this.log = createWriteStream(join(out, `${name}.jsonl`));
-    const [command, ...args] = home.command;
-    this.child = spawn(command, args, {stdio: ["pipe", "pipe", "pipe"], cwd: home.project, env: {...home.env, ...env}});
-    this.child.stderr.setEncoding("utf8").on("data", (s) => (this.stderr += s));
-    this.exit = new Promise((done) => this.child.on("exit", (code, signal) => done({code, signal})));
-    this.ended = new Promise((done) => this.child.stdout.on("end", done));
+    if (!gateway) this.#spawn({...home.env, ...env});
     const app = acp
       .client({name: "interop"})
       .onNotification(M.client.session.update, ({params}) => this.#update(params))
@@ -82,11 +84,47 @@ export class Client {
         buffers.set(params.path, params.content);
         return {};
       });
-    this.connection = app.connect(this.#stream());
+    this.connection = app.connect(gateway ? this.#remote() : this.#stdio());
     home.closing(() => this.close());
   }
 
-  #stream() {
+  #spawn(env) {
+    const [command, ...args] = this.home.command;
+    this.child = spawn(command, args, {stdio: ["pipe", "pipe", "pipe"], cwd: this.home.project, env});
+    this.child.stderr.setEncoding("utf8").on("data", (s) => (this.stderr += s));
+    this.exit = new Promise((done) => this.child.on("exit", (code, signal) => done({code, signal})));
+    this.ended = new Promise((done) => this.child.stdout.on("end", done));
+  }
+
+  // #remote is a connection to the daemon; what passes is noted on both sides.
+  #remote() {
+    const {readable, writable} = this.gateway.stream(transport);
+    this.link = writable.getWriter();
+    const seen = new TransformStream({
+      transform: (msg, to) => {
+        const line = JSON.stringify(msg);
+        this.#note("<", line);
+        this.monitor.agent(line);
+        to.enqueue(msg);
+      },
+    });
+    readable.pipeTo(seen.writable).catch(() => {}); // the daemon may be killed
+    return {readable: seen.readable, writable: this.#noted(this.link)};
+  }
+
+  #noted(writer) {
+    return new WritableStream({
+      write: (msg) => {
+        this.#note(">", JSON.stringify(msg));
+        this.monitor.client(msg);
+        return writer.write(msg);
+      },
+      close: () => writer.close(),
+      abort: (e) => writer.abort(e),
+    });
+  }
+
+  #stdio() {
     // The agent's bytes go to the client as they are and, line by line, to the
     // monitor.
     const through = new PassThrough();
@@ -104,19 +142,7 @@ export class Client {
     });
     this.child.stdout.pipe(through);
     const {readable, writable} = acp.ndJsonStream(Writable.toWeb(this.child.stdin), Readable.toWeb(through));
-    const writer = writable.getWriter();
-    return {
-      readable,
-      writable: new WritableStream({
-        write: (msg) => {
-          this.#note(">", JSON.stringify(msg));
-          this.monitor.client(msg);
-          return writer.write(msg);
-        },
-        close: () => writer.close(),
-        abort: (e) => writer.abort(e),
-      }),
-    };
+    return {readable, writable: this.#noted(writable.getWriter())};
   }
 
   #note(dir, line) {
@@ -178,15 +204,29 @@ export class Client {
   /** kill ends the agent as a crash would. */
   async kill() {
     this.killed = true;
-    this.child.kill("SIGKILL");
-    await this.exit;
+    if (this.gateway) {
+      await this.gateway.kill();
+    } else {
+      this.child.kill("SIGKILL");
+      await this.exit;
+    }
     this.connection.close();
+  }
+
+  /** restart ends the agent's process in an orderly way; the next client starts another. */
+  async restart() {
+    await this.close();
+    await this.gateway?.stop();
   }
 
   /** close ends the input, waits for the agent and judges all it sent. */
   async close() {
     if (this.closed) return;
     this.closed = true;
+    if (this.gateway) {
+      await this.#hangUp();
+      return;
+    }
     this.child.stdin.end();
     const timer = setTimeout(() => this.child.kill("SIGKILL"), 5_000);
     const start = performance.now();
@@ -201,6 +241,17 @@ export class Client {
       assert.ok(performance.now() - start < 3_000, "the agent took more than 3 s to exit");
       this.monitor.end();
     }
+    assert.deepEqual(this.monitor.faults, []);
+  }
+
+  // #hangUp ends the connection in an orderly way and judges all that came.
+  async #hangUp() {
+    if (!this.killed) {
+      await limit(this.link.close(), "the end of the connection");
+      this.monitor.end();
+    }
+    this.connection.close();
+    await new Promise((done) => this.log.end(done));
     assert.deepEqual(this.monitor.faults, []);
   }
 }

@@ -52,11 +52,16 @@ export class Home {
   }
 
   async #leave() {
-    try {
-      for (const fn of this.#closers.reverse()) await fn();
-    } finally {
-      rmSync(this.dir, {recursive: true, force: true, maxRetries: 3});
+    const faults = [];
+    for (const fn of this.#closers.reverse()) {
+      try {
+        await fn();
+      } catch (e) {
+        faults.push(e); // the others still have to end what they began
+      }
     }
+    rmSync(this.dir, {recursive: true, force: true, maxRetries: 3});
+    if (faults.length > 0) throw faults[0];
   }
 
   /** command is the agent's command line. */
