@@ -25,7 +25,7 @@ require (
 	mvdan.cc/sh/v3 v3.14.1
 )
 
-require github.com/gorilla/websocket v1.5.3 // indirect
+require github.com/gorilla/websocket v1.5.3
 
 require (
 	github.com/bmatcuk/doublestar/v4 v4.10.4
