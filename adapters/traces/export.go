@@ -100,20 +100,15 @@ func (e *exporter) run() {
 	defer close(e.done)
 	tick := time.NewTicker(batchTime)
 	defer tick.Stop()
-	for over := false; ; {
-		batch := e.take()
-		switch {
-		case len(batch) > 0:
-			e.send(batch)
-			continue
-		case over:
-			return
-		}
+	for over := false; !over; {
 		select {
 		case <-tick.C:
 		case <-e.more:
 		case <-e.stop:
 			over = true
+		}
+		for batch := e.take(); len(batch) > 0; batch = e.take() {
+			e.send(batch)
 		}
 	}
 }

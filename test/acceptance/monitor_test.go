@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/berth-dev/berth/adapters/jsonrpc"
@@ -28,6 +29,7 @@ import (
 //
 // I9, that nothing is left running, is checked where a run ends.
 type monitor struct {
+	mu      sync.Mutex // frames of one client come while another connects
 	broken  []string
 	clients map[string]*conversation
 	exact   bool // time is fake: between two instants everything has happened
@@ -83,9 +85,15 @@ type message struct {
 }
 
 // reset forgets a client's connection, because a new one begins.
-func (m *monitor) reset(client string) { delete(m.clients, client) }
+func (m *monitor) reset(client string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.clients, client)
+}
 
 func (m *monitor) frame(f transcript.Frame) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	c := m.clients[f.Client]
 	if c == nil {
 		c = &conversation{
@@ -406,6 +414,8 @@ func (m *monitor) call(s *session, kind, id, status string, loading bool) {
 // finish reports requests that were never answered on connections that were
 // not cut.
 func (m *monitor) finish(cut bool) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for name, c := range m.clients {
 		for id, r := range c.requests {
 			if !cut {

@@ -77,8 +77,39 @@ func runAll(m *testing.M) int {
 	return m.Run()
 }
 
-// TestScripts plays every case in its modes.
+// TestScripts plays every case in process, one after the other: some change the
+// environment.
 func TestScripts(t *testing.T) {
+	playAll(t, func(t *testing.T, s *scenario) {
+		if slices.Contains(s.modes, "inproc") {
+			t.Run("inproc", func(t *testing.T) { runInproc(t, s) })
+		}
+	})
+}
+
+// TestScripts_Binary plays every case in the modes that start processes, several
+// at a time.
+func TestScripts_Binary(t *testing.T) {
+	playAll(t, func(t *testing.T, s *scenario) {
+		t.Parallel()
+		for _, mode := range s.modes {
+			if mode == "inproc" {
+				continue
+			}
+			t.Run(mode, func(t *testing.T) {
+				t.Parallel()
+				if mode == "stdio" {
+					runStdio(t, s)
+				} else {
+					runGateway(t, s, mode == "bridge")
+				}
+			})
+		}
+	})
+}
+
+// playAll makes a test of every case that there is.
+func playAll(t *testing.T, play func(*testing.T, *scenario)) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
@@ -89,22 +120,7 @@ func TestScripts(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		t.Run(s.name, func(t *testing.T) {
-			for _, mode := range s.modes {
-				t.Run(mode, func(t *testing.T) {
-					if mode == "inproc" {
-						runInproc(t, s)
-						return
-					}
-					t.Parallel()
-					if mode == "stdio" {
-						runStdio(t, s)
-					} else {
-						runGateway(t, s, mode == "bridge")
-					}
-				})
-			}
-		})
+		t.Run(s.name, func(t *testing.T) { play(t, s) })
 	}
 }
 

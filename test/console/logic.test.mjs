@@ -419,6 +419,12 @@ describe("opened", () => {
     assert.deepEqual([o.mode, o.meta.agent, story()], ["owner", "main", ["agent:a"]]);
   });
 
+  test("a load says all directories, for it would change them", () => {
+    const calls = [];
+    new Opened({id: "s", cwd: "/p", additional: ["/q"], changed: () => {}, call: (m, p) => (calls.push(p), new Promise(() => {}))}).load();
+    assert.deepEqual(calls, [{sessionId: "s", cwd: "/p", mcpServers: [], additionalDirectories: ["/q"]}]);
+  });
+
   test("is watched while another has it, and taken over on request", async () => {
     const {o, calls} = sessionOf();
     let done = o.load();

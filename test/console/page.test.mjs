@@ -452,7 +452,7 @@ describe("the console", {skip, concurrency: false}, () => {
           {sessionUpdate: "tool_call_update", toolCallId: `c${n}`, content: [{type: "diff", path: `/p/file${n}.go`, oldText: "a\nb\nc\n", newText: `a\n${n}\nc\n`}]},
           {sessionUpdate: "tool_call_update", toolCallId: `c${n}`, status: "completed"},
         ][i & 3]);
-        if (i % 40 === 39) {
+        if (i % 100 === 99) {
           feed.changed();
           const began = performance.now();
           await frame();
@@ -514,6 +514,28 @@ describe("the console", {skip, concurrency: false}, () => {
     await c.page.keyboard.press("Tab");
     assert.match(await c.page.$eval("#composer-text", (e) => e.value), /^\/\w+ $/);
     assert.equal(await c.page.$("#commands:not([hidden])"), null);
+  });
+
+  test("a session that there is not says so", async (t) => {
+    const c = await tab(t);
+    await c.page.evaluate(() => (location.hash = "#/s/00000000-0000-4000-8000-000000000000"));
+    await c.sees("00000000-0000-4000-8000-000000000000", "#mode.error");
+  });
+
+  test("a reload keeps the session where it works", async (t) => {
+    const c = await tab(t);
+    await c.begin();
+    await c.prompt("hello");
+    await c.sees("Nothing to say.");
+    await c.page.reload();
+    await c.sees("Nothing to say.");
+    await c.idle();
+    assert.match(await c.text("#sub"), new RegExp(d.project));
+    await c.prompt("touch it");
+    assert.match(await c.asked(), new RegExp(`${d.project}/log.txt`));
+    await c.page.keyboard.press("Escape");
+    await c.page.click("#cancel");
+    await c.idle();
   });
 
   test("a directory that is none is told at the field", async (t) => {

@@ -132,7 +132,7 @@ async function begin(init) {
 	looksOnly = !!berth.observeOnly;
 	$("new").hidden = $("delete").hidden = looksOnly;
 	queueMicrotask(async () => {
-		for (const o of opened.values()) o.load();
+		for (const o of opened.values()) load(o);
 		try {
 			await sidebar.refresh();
 		} catch (err) {
@@ -206,18 +206,30 @@ function route() {
 
 addEventListener("hashchange", route);
 
-function openedFor(id, cwd) {
-	const o = new Opened({id, cwd, call, tell: (method, params) => link?.tell(method, params), changed});
+function openedFor(id, cwd, additional) {
+	const o = new Opened({id, cwd, additional, call, tell: (method, params) => link?.tell(method, params), changed});
 	opened.set(id, o);
 	return o;
+}
+
+/** load loads a session, once it is known where it works. */
+async function load(o) {
+	if (!o.cwd) {
+		const row = await sidebar.find(o.id).catch(() => null);
+		if (opened.get(o.id) !== o) return;
+		if (!row) return o.watch(); // the list need not have all, and this says what is wrong
+		o.cwd = row.cwd;
+		o.additional = row.additionalDirectories ?? [];
+	}
+	return o.load();
 }
 
 function show(id) {
 	let o = opened.get(id);
 	if (!o) {
-		o = openedFor(id, sidebar.rows.find((r) => r.sessionId === id)?.cwd ?? "");
-		o.load();
-	} else if (o.mode === "failed" || o.mode === "busy") o.load();
+		o = openedFor(id);
+		load(o);
+	} else if (o.mode === "failed" || o.mode === "busy") load(o);
 	current = o;
 	shownSession = null;
 	composer.of(id);

@@ -28,9 +28,10 @@ export class Opened {
 	#tell;
 	#changed;
 
-	constructor({id, cwd, call, tell, changed}) {
+	constructor({id, cwd = "", additional = [], call, tell, changed}) {
 		this.id = id;
-		this.cwd = cwd;
+		this.cwd = cwd; // with additional what a load would change, so it has to be known
+		this.additional = additional;
 		this.session = new Session(id);
 		this.#call = call;
 		this.#tell = tell;
@@ -73,7 +74,8 @@ export class Opened {
 		this.#expect();
 		try {
 			const result = await this.#call("session/load", {
-				sessionId: this.id, cwd: this.cwd || ".", mcpServers: [],
+				sessionId: this.id, cwd: this.cwd, mcpServers: [],
+				...(this.additional.length ? {additionalDirectories: this.additional} : {}),
 				...(takeover ? {_meta: {berth: {takeover: true}}} : {}),
 			});
 			if (round !== this.#round) return;
@@ -87,7 +89,7 @@ export class Opened {
 			if (round !== this.#round) return;
 			if (err instanceof Lost) this.lost();
 			else if (err.reason === "SESSION_ACTIVE" || err.reason === DENIED) await this.watch();
-			else this.#fail(err);
+			else this.fail(err);
 		}
 	}
 
@@ -110,7 +112,7 @@ export class Opened {
 				this.#incoming = null;
 				this.mode = "busy";
 				this.#changed(this);
-			} else this.#fail(err);
+			} else this.fail(err);
 		}
 	}
 
@@ -127,11 +129,13 @@ export class Opened {
 		this.session.head = true;
 		this.#lost = null;
 		this.meta = result?._meta?.berth ?? this.meta;
+		this.cwd ||= this.meta.workspaceDir ?? "";
 		this.mode = mode;
 		this.#changed(this);
 	}
 
-	#fail(err) {
+	/** fail says that the session cannot be had. */
+	fail(err) {
 		this.#incoming = null;
 		this.mode = "failed";
 		this.error = err.message;

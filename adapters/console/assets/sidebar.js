@@ -68,6 +68,14 @@ export class Sidebar {
 		if (document.activeElement === this.#more || document.activeElement === document.body) this.#list.children[had]?.querySelector("a")?.focus();
 	}
 
+	/** find returns a session's row, reading older pages for it; undefined when there is none. */
+	async find(id) {
+		const row = () => this.rows.find((r) => r.sessionId === id);
+		if (!row()) await this.refresh();
+		for (let n = 0; n < 5 * DEEP && !row() && this.#cursor; n++) await this.#page();
+		return row();
+	}
+
 	async #search() {
 		const query = this.#query.value;
 		for (let n = 0; n < DEEP && query && query === this.#query.value && this.#cursor; n++) {
