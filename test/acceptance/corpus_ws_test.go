@@ -90,7 +90,12 @@ type socketDaemon struct {
 // startSocketDaemon starts one, with further arguments.
 func startSocketDaemon(t *testing.T, args ...string) *socketDaemon {
 	t.Helper()
-	w := (&scenario{}).prepare(t)
+	return startSocketDaemonIn(t, (&scenario{}).prepare(t), args...)
+}
+
+// startSocketDaemonIn starts one in a world that is prepared.
+func startSocketDaemonIn(t *testing.T, w world, args ...string) *socketDaemon {
+	t.Helper()
 	d := &socketDaemon{log: &logBuffer{}, world: w}
 	dirs := []string{"--config-dir", w.config, "--data-dir", w.data}
 	create := exec.Command(binary, append([]string{"token", "create", "--name", "test"}, dirs...)...)

@@ -389,6 +389,7 @@ type store struct {
 	mu       sync.Mutex
 	appends  int
 	onAppend func(ctx context.Context, n int, recs []domain.Record) (after bool, err error)
+	lag      func() time.Duration // how long an append takes after it was done; nil: no time
 }
 
 func (s *store) hook(f func(ctx context.Context, n int, recs []domain.Record) (bool, error)) {
@@ -401,6 +402,9 @@ func (s *store) Append(ctx context.Context, id domain.SessionID, after domain.Se
 	s.mu.Lock()
 	s.appends++
 	n, hook := s.appends, s.onAppend
+	if s.lag != nil {
+		defer time.Sleep(s.lag())
+	}
 	s.mu.Unlock()
 	if hook == nil {
 		return s.Store.Append(ctx, id, after, recs...)

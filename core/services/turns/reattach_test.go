@@ -87,6 +87,9 @@ func newStory(t *testing.T, seed uint64, wild bool) *story {
 	s.w = newWorldWith(t, time.Hour,
 		&lever{name: "look", reads: true, mu: mu, did: s.did}, &lever{name: "turn", mu: mu, did: s.did})
 	holds(s.w, 6000)
+	if lag := rand.New(rand.NewPCG(seed, 3)); wild && seed%3 > 0 { // called with the store's mutex held
+		s.w.store.lag = func() time.Duration { return time.Duration(lag.IntN(3)) * time.Millisecond }
+	}
 	s.w.model.play(s.model(rand.New(rand.NewPCG(seed, 1))))
 	s.w.sessions.Detach(s.w.client, domain.SessionClosed)
 	synctest.Wait()
