@@ -46,6 +46,7 @@ type request struct {
 	cancelled atomic.Bool
 	answered  bool // by the bridge; what the gateway says is not for the editor
 	awaits    bool // the newest turn's end, whose prompt this may be
+	again     int  // how often it was sent again
 }
 
 // question is a request of the gateway's that the editor has not answered.

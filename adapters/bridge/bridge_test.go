@@ -584,6 +584,27 @@ func TestRecover(t *testing.T) {
 			want(t, r.editor, `{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`)
 		})
 	})
+	t.Run("a prompt that ends every connection", func(t *testing.T) {
+		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+			g := r.open()
+			r.say(prompt)
+			for i := 1; i <= 5; i += 2 {
+				want(t, g, prompt)
+				g.Cut()
+				g = <-r.dialed
+				want(t, g, fmt.Sprintf(helloAgain, i))
+				write(t, g, fmt.Sprintf(`{"jsonrpc":"2.0","id":"bridge-%d",`, i)+offer)
+				want(t, g, fmt.Sprintf(reload, i+1))
+				write(t, g, fmt.Sprintf(`{"jsonrpc":"2.0","id":"bridge-%d","result":{}}`, i+1))
+				want(t, g, `{"jsonrpc":"2.0","id":2,"method":"_berth/session/await","params":{"sessionId":"s"}}`)
+				write(t, g, `{"jsonrpc":"2.0","id":2,"error":{"code":-32002,"message":"none","data":{"reason":"NOT_FOUND"}}}`)
+			}
+			got, _ := r.editor.Read()
+			if !strings.Contains(string(got), "longer than the gateway takes") {
+				t.Errorf("the prompt was answered %s", got)
+			}
+		})
+	})
 	t.Run("a cancel is not forgotten", func(t *testing.T) {
 		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
 			const cancel = `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}`

@@ -89,8 +89,10 @@ func (b *Bridge) fromGateway(frame []byte) error {
 
 // gatewayAnswers passes an answer on and notes what follows from it.
 func (b *Bridge) gatewayAnswers(frame []byte, m jsonrpc.Message) error {
-	if r := b.book.find(m.ID); r != nil && r.awaits && b.awaited(r, m) {
-		return nil
+	if r := b.book.find(m.ID); r != nil && r.awaits {
+		if done, err := b.awaited(r, m); done {
+			return err
+		}
 	}
 	r := b.book.answered(m.ID)
 	switch {

@@ -302,20 +302,27 @@ func (k *book) turnsOf(id string) []string {
 
 // awaited judges the answer to an await for the newest turn. When that is an
 // older turn than the prompt's, the prompt never reached the gateway, and is
-// sent again.
-func (b *Bridge) awaited(r *request, m jsonrpc.Message) (again bool) {
+// sent again: not for ever, for it may be what ends the connection. done is
+// false when the answer is the prompt's.
+func (b *Bridge) awaited(r *request, m jsonrpc.Message) (done bool, err error) {
 	r.awaits = false
 	if m.Error != nil {
 		if text(at(m.Error.Data, "reason")) != "NOT_FOUND" {
-			return false
+			return false, nil
 		}
 	} else if !b.book.older(r, text(at(m.Result, "_meta", "berth", "turnId"))) {
-		return false
+		return false, nil
+	}
+	if r.again++; r.again > mostAgain {
+		return true, b.giveUp(r, "The connection to the gateway is lost whenever this prompt is sent; it may be longer than the gateway takes.")
 	}
 	b.cfg.Log("the prompt %s had not reached the gateway; it is sent again", r.id)
 	b.out.again(r)
-	return true
+	return true, nil
 }
+
+// mostAgain is how often a prompt is sent again.
+const mostAgain = 2
 
 // older reports whether a turn is older than a prompt.
 func (k *book) older(r *request, turn string) bool {

@@ -38,6 +38,10 @@ const (
 	confirmBytes  = 32 << 10
 )
 
+// unconfirmedBytes is what may stay unconfirmed for ever, when nothing follows:
+// waiting for less to be held would be waiting for ever.
+const unconfirmedBytes = 2 * confirmBytes
+
 // The errors of a link that is over for the transport's sake.
 var (
 	// ErrAway is what Read returns on an end that redials when the socket is
@@ -105,7 +109,7 @@ func New(socket jsonrpc.Frames, opts Options) *Link {
 	if opts.Hold <= 0 {
 		opts.Hold = DefaultHold
 	}
-	opts.Hold = max(opts.Hold, 2*confirmBytes) // less might never be confirmed
+	opts.Hold = max(opts.Hold, unconfirmedBytes)
 	return &Link{opts: opts, socket: socket, sending: make(chan struct{}, 1), changed: make(chan struct{})}
 }
 
@@ -246,7 +250,7 @@ func (l *Link) send(frame []byte) error {
 func (l *Link) keep(frame []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.err == nil && len(l.held) > 0 && l.size+len(frame) > l.opts.Hold {
+	for l.err == nil && l.size > unconfirmedBytes && l.size+len(frame) > l.opts.Hold {
 		if l.opts.Park > 0 && l.socket == nil {
 			l.finish(ErrOverflow)
 			break

@@ -408,6 +408,26 @@ func held(t *testing.T) {
 	all.Wait()
 }
 
+// TestLongFrame says that a frame as long as all that may be kept passes behind
+// others that are not confirmed.
+func TestLongFrame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a, b := newWire(8)
+		client, server := tether.New(a, tether.Options{Hold: 100 << 10}), tether.New(b, tether.Options{Park: time.Hour})
+		var all sync.WaitGroup
+		all.Go(func() { _, _ = reader(client) })
+		all.Go(func() { _, _ = reader(server) })
+		for _, n := range []int{1, 100, 200 << 10, 90 << 10, 1} {
+			if err := client.Write([]byte(strings.Repeat("x", n))); err != nil {
+				t.Errorf("%d bytes: %v", n, err)
+			}
+		}
+		_ = client.Close()
+		_ = server.Close()
+		all.Wait()
+	})
+}
+
 func TestSignalsOfOthers(t *testing.T) {
 	_, a, b := newWire(8)
 	client, server := tether.New(a, tether.Options{}), tether.New(b, tether.Options{Park: time.Hour})
