@@ -133,6 +133,7 @@ func TestConfigValidate_WarnsOfWhatHasNoEffect(t *testing.T) {
 		{"a limit of costs", "[agents.a]\nmax_cost_per_day = 2\nmax_cost_per_session = 2\n", ""},
 		{"a thought level", "[agents.a]\nthought_level = \"low\"\n", ""},
 		{"a fallback", "[providers.ollama]\nfallback = [\"offline/offline\"]\n", ""},
+		{"the client's terminal", "[profiles.default]\nclient_terminal = true\n", "profiles.default.client_terminal: "},
 		{"the second protocol", "[acp]\nexperimental_v2 = true\n", "acp.experimental_v2: "},
 		{"the gateway", "[gateway]\nlisten = \"127.0.0.1:1\"\n", ""},
 		{"the bridge", "[bridge]\nurl = \"ws://h\"\n", ""},

@@ -19,6 +19,11 @@ func unavailable(cfg *Config) []string {
 			say("mcp_servers."+name, "MCP servers cannot be used in this version; its tools are off")
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Profiles)) {
+		if cfg.Profiles[name].ClientTerminal {
+			say("profiles."+name+".client_terminal", "commands run here, not in the client's terminal, in this version")
+		}
+	}
 	if cfg.ACP.ExperimentalV2 {
 		say("acp.experimental_v2", "this version speaks version 1 of the protocol only")
 	}
