@@ -120,7 +120,17 @@ type Notice struct {
 	Severity string // info, warning, error
 	Title    string
 	Detail   string
+	Reason   NoticeReason // "" where a program has nothing to do about it
 }
+
+// NoticeReason tells programs what a notice tells people.
+type NoticeReason string
+
+// The reasons of notices.
+const (
+	SessionTaken    NoticeReason = "SESSION_TAKEN"    // the client owns the session no more
+	ObserverDropped NoticeReason = "OBSERVER_DROPPED" // the client observes the session no more
+)
 
 // QueueChanged tells an observer which turns are admitted. It is never replayed.
 type QueueChanged struct {

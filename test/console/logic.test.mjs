@@ -525,9 +525,23 @@ describe("opened", () => {
   test("one that is taken over by another is watched", async () => {
     const {o, calls} = sessionOf();
     o.created({});
-    o.apply({sessionUpdate: "notice", severity: "error", title: "Another client has taken this session over"});
+    const notice = {sessionUpdate: "notice", severity: "error", title: "Another client has taken this session over"};
+    o.apply(notice);
+    await settle();
+    assert.deepEqual(calls, [], "the title is for people");
+    o.apply({...notice, _meta: {berth: {reason: "SESSION_TAKEN"}}});
     await settle();
     assert.equal(calls[0].method, "_berth/session/observe");
+  });
+
+  test("one that was not watched fast enough is watched again", async () => {
+    const {o, calls} = sessionOf();
+    o.watch();
+    calls[0].yes({});
+    await settle();
+    o.apply({sessionUpdate: "notice", severity: "error", title: "Gone", _meta: {berth: {reason: "OBSERVER_DROPPED"}}});
+    await settle();
+    assert.deepEqual(calls.map((c) => c.method), ["_berth/session/observe", "_berth/session/observe"]);
   });
 
   test("is given back when nothing runs, and only then", async () => {

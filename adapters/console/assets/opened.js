@@ -6,7 +6,8 @@ import {Lost} from "./wire.js";
 const UNKNOWN_METHOD = -32601;
 const DENIED = "DENIED";
 const OURS = 90_000; // ms
-const TAKEN = "Another client has taken this session over";
+// Notices of the gateway after which this is a session to watch, from its beginning.
+const APART = new Set(["SESSION_TAKEN", "OBSERVER_DROPPED"]);
 
 /**
  * Opened is one open session. mode is loading, owner (ours to prompt), watching
@@ -48,7 +49,8 @@ export class Opened {
 	apply(update) {
 		(this.#incoming ?? this.session).apply(update);
 		this.#changed(this);
-		if (this.mode === "owner" && update?.sessionUpdate === "notice" && update.title === TAKEN) this.watch();
+		const open = this.mode === "owner" || this.mode === "watching";
+		if (open && update?.sessionUpdate === "notice" && APART.has(update._meta?.berth?.reason)) this.watch();
 	}
 
 	/** admitted is told which turns run and wait while the session is watched. */

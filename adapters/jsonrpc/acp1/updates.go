@@ -342,6 +342,11 @@ func (e *encoder) notice(n domain.Notice) {
 	e.raw(`,"title":`)
 	e.string(n.Title)
 	e.member("description", n.Detail)
+	if n.Reason != "" {
+		e.raw(`,"_meta":{"berth":{"reason":`)
+		e.string(string(n.Reason))
+		e.raw(`}}`)
+	}
 	e.raw(`}`)
 }
 

@@ -112,6 +112,8 @@ func TestUpdates(t *testing.T) {
 		{"compaction is cancelled", domain.CompactionChanged{ID: "c1", Status: domain.CompactionCancelled, Summary: "x", Error: "why"},
 			`{"sessionUpdate":"compaction_update","compactionId":"c1","status":"cancelled"}`},
 		{"notice", domain.Notice{Severity: "odd", Title: "T", Detail: "D"}, `{"sessionUpdate":"notice","severity":"info","title":"T","description":"D"}`},
+		{"a notice for programs", domain.Notice{Severity: "error", Title: "T", Reason: domain.SessionTaken},
+			`{"sessionUpdate":"notice","severity":"error","title":"T","_meta":{"berth":{"reason":"SESSION_TAKEN"}}}`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

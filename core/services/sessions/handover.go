@@ -106,7 +106,7 @@ func (s *Service) tellTaken(before *seat, by ports.Client, id domain.SessionID) 
 		ctx, cancel := context.WithTimeoutCause(context.Background(), noticeLimit, domain.Disconnected)
 		defer cancel()
 		_ = before.client.Send(ctx, id, domain.Notice{ // fails only when it has gone
-			Severity: "error", Title: "Another client has taken this session over",
+			Severity: "error", Reason: domain.SessionTaken, Title: "Another client has taken this session over",
 			Detail: "Load it again with _meta.berth.takeover to take it back.",
 		})
 	})

@@ -167,7 +167,7 @@ func TestTakeover(t *testing.T) {
 			t.Fatalf("takeover: %+v, %v", opened, err)
 		}
 		synctest.Wait()
-		if n, ok := w.client.log()[len(w.client.log())-1].(domain.Notice); !ok || n.Severity != "error" {
+		if n, ok := w.client.log()[len(w.client.log())-1].(domain.Notice); !ok || n.Severity != "error" || n.Reason != domain.SessionTaken {
 			t.Errorf("the client before was told %+v", w.client.log())
 		}
 		if _, err := w.tryAdmit(id, true); !domain.HasCode(err, domain.SessionNotFound) {

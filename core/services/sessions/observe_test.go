@@ -173,7 +173,7 @@ func TestObserve_TooSlow(t *testing.T) {
 				close(read)
 				synctest.Wait()
 				ups := stuck.log()
-				if n, ok := ups[len(ups)-1].(domain.Notice); !ok || !strings.Contains(n.Title, "not observed any more") {
+				if n, ok := ups[len(ups)-1].(domain.Notice); !ok || n.Reason != domain.ObserverDropped {
 					t.Errorf("the last it was told is %T", ups[len(ups)-1])
 				}
 				if w.svc.Unobserve(stuck, id) {

@@ -120,7 +120,7 @@ func (w *watcher) run() {
 		}
 		if slow {
 			_ = w.client.Send(w.ctx, w.id, domain.Notice{
-				Severity: "error", Title: "This session is not observed any more",
+				Severity: "error", Reason: domain.ObserverDropped, Title: "This session is not observed any more",
 				Detail: "More was told than this client took. Observe it again, with replay, to see the rest.",
 			})
 			return
