@@ -143,6 +143,7 @@ func (a *App) params() acp1.Params {
 			SessionTimeout:     a.cfg.ACP.SessionTimeout,
 			MaxPromptBlobBytes: int(a.cfg.ACP.MaxPromptBlobBytes),
 		},
+		Sandbox: a.p.Sandbox,
 		Keys:    a.keys(),
 		Login:   a.login(),
 		Dialect: acp1.Dialect(a.cfg.ACP.Dialect),

@@ -154,6 +154,11 @@ func (u unhelped) Posture(_ context.Context, agent string) domain.Posture {
 	return domain.Posture{Word: domain.PostureNone, Reason: "the program that Berth is part of cannot build one (bootstrap.WithHelper)"}
 }
 
+// Known says the same.
+func (u unhelped) Known(agent string) (domain.Posture, bool) {
+	return u.Posture(context.Background(), agent), true
+}
+
 // profile is what an agent's profile says about commands.
 func (c *commands) profile(agent string) exec.Profile {
 	p := profileOf(c.now.config(), agent)
@@ -247,3 +252,6 @@ type noCommands struct{}
 
 // Posture says nothing: nothing is run.
 func (noCommands) Posture(context.Context, string) domain.Posture { return domain.Posture{} }
+
+// Known says nothing either.
+func (noCommands) Known(string) (domain.Posture, bool) { return domain.Posture{}, true }

@@ -28,6 +28,11 @@ func (Plain) Posture(context.Context, string) domain.Posture {
 	return domain.Posture{Word: domain.PostureOff}
 }
 
+// Known says the same.
+func (p Plain) Known(agent string) (domain.Posture, bool) {
+	return p.Posture(context.Background(), agent), true
+}
+
 // Command returns the plain command.
 func (p Plain) Command(_ context.Context, s Spec) (Process, error) {
 	return newPlain(p.Helper, s)

@@ -27,6 +27,9 @@ func (b Sandboxed) Posture(ctx context.Context, agent string) domain.Posture {
 	return b.Of(agent).Posture(ctx)
 }
 
+// Known returns how the agent's sandbox holds commands, if that is known.
+func (b Sandboxed) Known(agent string) (domain.Posture, bool) { return b.Of(agent).Known() }
+
 // Command prepares a command in the sandbox of its session's agent.
 func (b Sandboxed) Command(ctx context.Context, s Spec) (Process, error) {
 	box := b.Of(s.Session.Agent)

@@ -13,6 +13,10 @@ type Sandbox interface {
 	// showed. The first call may take a moment; when the context ends before
 	// it is known, the posture is PostureNone with the reason.
 	Posture(ctx context.Context, agent string) domain.Posture
+	// Known returns the posture as far as it is known without trying, and
+	// whether it is: what this process found out, or an earlier one whose
+	// finding still counts. It starts nothing and waits for nobody.
+	Known(agent string) (domain.Posture, bool)
 }
 
 // Instructions reads what a session's model is told besides the conversation.

@@ -199,6 +199,9 @@ func (held) Posture(context.Context, string) domain.Posture {
 	return domain.Posture{Word: domain.PostureStrong, Backend: "namespaces"}
 }
 
+// Known says nothing, as where nothing was tried yet.
+func (held) Known(string) (domain.Posture, bool) { return domain.Posture{}, false }
+
 func (r *inproc) start() {
 	opts := []bootstrap.Option{bootstrap.WithLog(r.log), bootstrap.WithSandbox(held{})}
 	if r.store != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -167,6 +168,34 @@ func (s *Sandbox) Posture(ctx context.Context) domain.Posture {
 	s.posture, s.chosen, s.tried = posture, chosen, true
 	s.keep(proof{For: dependsOn, Posture: posture, Backend: chosen})
 	return s.posture
+}
+
+// Known returns the posture, and whether it is known without trying: this
+// process tried, an earlier one did and nothing changed since, or nothing is
+// to be tried. It starts nothing and does not wait.
+func (s *Sandbox) Known() (domain.Posture, bool) {
+	select {
+	case s.trying <- struct{}{}:
+		defer func() { <-s.trying }()
+	default:
+		return domain.Posture{}, false
+	}
+	if !s.tried {
+		if s.cfg.Mode == None {
+			s.posture, s.chosen = s.choose(context.Background())
+			s.tried = true
+		} else {
+			s.lookAround()
+			p, ok := s.recall(s.dependsOn())
+			if !ok {
+				return domain.Posture{}, false
+			}
+			s.posture, s.chosen, s.tried = p.Posture, p.Backend, true
+		}
+	}
+	p := s.posture
+	p.Lacks = slices.Clone(p.Lacks)
+	return p, true
 }
 
 // none is the posture where nothing confines.

@@ -111,7 +111,6 @@ func (c *connection) offer(a *agreement) initializeResult {
 					MaxBlobBytes: domain.MaxBlobBytes, MaxPromptBlobBytes: c.p.Limits.MaxPromptBlobBytes,
 					QueuesPrompts: c.queues(),
 				},
-				Sandbox:     c.p.Sandbox,
 				Methods:     []string{"session/stop", methodUpdate, "session/event", methodAwait, methodObserve, methodUnobserve},
 				ObserveOnly: c.onlyObserves(),
 			},
@@ -137,11 +136,24 @@ func (c *connection) agents() []agentInfo {
 	for _, a := range c.p.Agents.All() {
 		if a.Enabled && c.p.Rights.Agent(a.Alias) {
 			list = append(list, agentInfo{
-				Alias: a.Alias, Title: a.Title, Description: a.Description, Model: a.Model.String(),
+				Alias: a.Alias, Title: a.Title, Description: a.Description, Model: a.Model.String(), Sandbox: c.sandbox(a.Alias),
 			})
 		}
 	}
 	return list
+}
+
+// sandbox tells how an agent's commands are held, if that is known; nil leaves
+// it to the session that is opened, for trying it takes too long for here.
+func (c *connection) sandbox(agent string) *sandboxInfo {
+	if c.p.Sandbox == nil {
+		return nil
+	}
+	p, known := c.p.Sandbox.Known(agent)
+	if !known {
+		return nil
+	}
+	return sandboxOf(p)
 }
 
 // defaultAgent is the agent a session gets that names none, if there is one.

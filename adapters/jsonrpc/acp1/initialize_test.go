@@ -1,6 +1,7 @@
 package acp1
 
 import (
+	"context"
 	"testing"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -53,11 +54,24 @@ func TestInitialize_Negotiation(t *testing.T) {
 	}
 }
 
+// tried is a sandbox of which some postures are known, by agent.
+type tried map[string]domain.Posture
+
+func (s tried) Posture(_ context.Context, agent string) domain.Posture { return s[agent] }
+
+func (s tried) Known(agent string) (domain.Posture, bool) {
+	p, ok := s[agent]
+	return p, ok
+}
+
 func TestInitialize_Answer(t *testing.T) {
 	w := newWorld()
 	w.agents = append(w.agents, domain.Agent{Alias: "off"})
 	w.fallback = "default"
-	w.set = func(p *Params) { p.Sandbox = "landlock" }
+	w.agents = append(w.agents, domain.Agent{Alias: "new", Enabled: true})
+	w.set = func(p *Params) {
+		p.Sandbox = tried{"default": {Word: domain.PosturePartial, Backend: "landlock", Lacks: []string{"the network"}, Reason: "no user namespaces"}}
+	}
 	run(t, w, func(r *rig) {
 		got := r.initialize(`{}`)
 		want(t, "agentCapabilities", got["agentCapabilities"], `{"loadSession":true,`+
@@ -66,9 +80,9 @@ func TestInitialize_Answer(t *testing.T) {
 			`"sessionCapabilities":{"list":{},"delete":{},"additionalDirectories":{},"resume":{},"close":{}}}`)
 		want(t, "agentInfo", got["agentInfo"], `{"name":"berth","title":"Berth","version":"0.0.1"}`)
 		want(t, "_meta.berth", got.in("_meta")["berth"], `{"dialect":"acp",`+
-			`"agents":[{"alias":"default","title":"Default","model":"p/m"}],"defaultAgent":"default",`+
+			`"agents":[{"alias":"default","title":"Default","model":"p/m","sandbox":{"posture":"partial","backend":"landlock","lacks":["the network"],"reason":"no user namespaces"}},{"alias":"new"}],"defaultAgent":"default",`+
 			`"limits":{"maxSessions":10,"sessionTimeoutSecs":3600,"maxBlobBytes":10485760,"maxPromptBlobBytes":33554432,"queuesPrompts":true},`+
-			`"sandbox":"landlock","methods":["session/stop","session/update","session/event","_berth/session/await","_berth/session/observe","_berth/session/unobserve"]}`)
+			`"methods":["session/stop","session/update","session/event","_berth/session/await","_berth/session/observe","_berth/session/unobserve"]}`)
 		want(t, "_meta.zeroclaw", got.in("_meta")["zeroclaw"], `{"maxSessions":10,"sessionTimeoutSecs":3600,"defaultModel":"m"}`)
 	})
 }

@@ -70,9 +70,9 @@ type Params struct {
 	// Rights are what the client may do; nil is everything.
 	Rights *Rights
 	Login  Login
-	// Sandbox says in a word how commands are confined, for the client to
-	// show. Empty when no command can be run.
-	Sandbox string
+	// Sandbox tells how each agent's commands are held, for initialize to
+	// say as far as it is known by then; nil says nothing.
+	Sandbox ports.Sandbox
 	// OnAway, if set, makes a function known that is told when the connection
 	// is interrupted (true), and when it goes on (false). What is sent
 	// meanwhile is kept below.

@@ -91,7 +91,6 @@ type initializeBerth struct {
 	Agents       []agentInfo `json:"agents"`
 	DefaultAgent string      `json:"defaultAgent,omitempty"`
 	Limits       limits      `json:"limits"`
-	Sandbox      string      `json:"sandbox,omitempty"`
 	Methods      []string    `json:"methods"`               // served beyond the protocol's own
 	ObserveOnly  bool        `json:"observeOnly,omitempty"` // this client may list and watch, nothing else
 }
@@ -101,6 +100,8 @@ type agentInfo struct {
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
 	Model       string `json:"model,omitempty"`
+	// Sandbox is there once it is known how this agent's commands are held.
+	Sandbox *sandboxInfo `json:"sandbox,omitempty"`
 }
 
 type limits struct {

@@ -36,6 +36,7 @@ func sandboxChecks() []check[SandboxHarness] {
 		{"sandbox-stable", "what was printed is what holds: asked again it says the same", sandboxStable},
 		{"sandbox-together", "many sessions may ask at once", sandboxTogether},
 		{"sandbox-impatient", "a caller that has gone is told that nothing is known, and spoils it for nobody", sandboxImpatient},
+		{"sandbox-known", "what is told before trying is what trying shows, and once tried it is known", sandboxKnown},
 		{"sandbox-stuck", "a probe that hangs holds nobody up", sandboxStuck},
 	}
 }
@@ -127,6 +128,28 @@ func sandboxImpatient(t TB, h SandboxHarness) {
 	}
 }
 
+func sandboxKnown(t TB, h SandboxHarness) {
+	s := h.Open(t)
+	for _, a := range h.Agents {
+		before, told := s.Known(a)
+		was := fmt.Sprintf("%+v", before)
+		is := fmt.Sprintf("%+v", s.Posture(t.Context(), a))
+		if told && was != is {
+			t.Errorf("%s: %s was known before it was tried, and it is %s", a, was, is)
+		}
+		after, told := s.Known(a)
+		if now := fmt.Sprintf("%+v", after); !told || now != is {
+			t.Errorf("%s: tried and found %s; known is %s (%t)", a, is, now, told)
+		}
+		for i := range after.Lacks {
+			after.Lacks[i] = "changed by a caller"
+		}
+		if again, _ := s.Known(a); fmt.Sprintf("%+v", again) != is {
+			t.Errorf("%s: asked again, %+v is known, not %s", a, again, is)
+		}
+	}
+}
+
 func sandboxStuck(t TB, h SandboxHarness) {
 	if h.Stuck == nil {
 		t.Skipf("nothing here can hang")
@@ -143,5 +166,18 @@ func sandboxStuck(t TB, h SandboxHarness) {
 		}
 	case <-time.After(2 * time.Second):
 		t.Errorf("still trying 2 s after the context ended")
+	}
+	known := make(chan bool, 1)
+	go func() { // joined below, or left behind by an adapter that fails here
+		_, told := s.Known(h.Agents[0])
+		known <- told
+	}()
+	select {
+	case told := <-known:
+		if told {
+			t.Errorf("it knows what a probe that hangs would show")
+		}
+	case <-time.After(2 * time.Second):
+		t.Errorf("asking what is known waits for the probe")
 	}
 }

@@ -566,3 +566,5 @@ func (s *store) Release(ctx context.Context, id domain.SessionID) error {
 type sandbox struct{ posture domain.Posture }
 
 func (s *sandbox) Posture(context.Context, string) domain.Posture { return s.posture }
+
+func (s *sandbox) Known(string) (domain.Posture, bool) { return s.posture, true }

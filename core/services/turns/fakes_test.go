@@ -429,6 +429,8 @@ type told struct {
 
 func (t *told) Posture(context.Context, string) domain.Posture { return t.posture }
 
+func (t *told) Known(string) (domain.Posture, bool) { return t.posture, true }
+
 func (t *told) Read(context.Context, domain.Session, domain.Agent) []domain.Instruction {
 	return t.notes
 }
