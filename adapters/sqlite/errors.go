@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"modernc.org/sqlite"
@@ -47,6 +48,10 @@ func busy(err error) bool {
 	return false
 }
 
+// errLocked is the error of a job that waited for its turn while another
+// process had the file.
+var errLocked = errors.New("the file is locked")
+
 // damaged reports whether the error tells of a damaged file.
 func damaged(err error) bool {
 	switch primary(err) {
@@ -78,36 +83,46 @@ type patience time.Duration
 
 func (p patience) duration() time.Duration { return time.Duration(p) }
 
-// pauses between tries, beside the waiting that SQLite does itself
-// (busy_timeout) where it may.
+// The pauses between tries: doubled from the first to the last, and each a
+// random part of that. They stay short, because nobody hands the lock on:
+// SQLite's own pauses grow to 100 milliseconds, and then whoever writes without
+// a break takes the lock again before those who wait have looked, for seconds.
 const (
 	firstPause = time.Millisecond
-	lastPause  = 100 * time.Millisecond
+	lastPause  = 8 * time.Millisecond
 )
 
 // insist runs fn again while it fails because another connection is in the
 // way, until the context or the patience ends. The last error is returned as
 // it is.
 func (p patience) insist(ctx context.Context, fn func() error) error {
-	err := fn()
-	if !busy(err) {
-		return err
-	}
-	end := time.NewTimer(p.duration())
-	defer end.Stop()
+	end := time.Time{}
+	return insist(ctx, func() time.Time {
+		if end.IsZero() {
+			end = time.Now().Add(p.duration())
+		}
+		return end
+	}, fn)
+}
+
+// insist is patience's with the end told by until, which is asked after every
+// try that found another connection in the way.
+func insist(ctx context.Context, until func() time.Time, fn func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		next := time.NewTimer(pause)
+		err := fn()
+		if !busy(err) {
+			return err
+		}
+		left := time.Until(until())
+		if left <= 0 {
+			return err
+		}
+		next := time.NewTimer(min(pause/2+rand.N(pause), left))
 		select {
 		case <-ctx.Done():
 			next.Stop()
 			return ctx.Err()
-		case <-end.C:
-			next.Stop()
-			return err
 		case <-next.C:
-		}
-		if err = fn(); !busy(err) {
-			return err
 		}
 	}
 }
@@ -121,8 +136,9 @@ func explain(ctx context.Context, path string, waited patience, err error) error
 		return err
 	case ctx.Err() != nil:
 		return cancelled(ctx)
-	case busy(err), errors.Is(err, context.DeadlineExceeded):
-		return unavailable(path, err, fmt.Sprintf("is locked by another process, for %v and longer; try again", waited.duration())).
+	case busy(err), errors.Is(err, errLocked):
+		return unavailable(path, err, fmt.Sprintf("is locked by another process%s, for %v and longer; when that has ended or goes on, try again",
+			lockHolder(path), waited.duration())).
 			With("kind", "storage_busy")
 	case damaged(err):
 		return damage(path, err)

@@ -50,7 +50,7 @@ func TestStore_Settings(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := s.writer.write(t.Context(), false, func(_ context.Context, c sqlstore.Conn) error {
-			want(c, "synchronous=2", "journal_mode=wal", "foreign_keys=1", "busy_timeout=5000", "mmap_size=0")
+			want(c, "synchronous=2", "journal_mode=wal", "foreign_keys=1", "busy_timeout=0", "mmap_size=0")
 			return nil
 		}); err != nil {
 			t.Fatal(err)

@@ -176,10 +176,11 @@ func (s *Store) Close() error {
 }
 
 // The settings of connections. Page caches are small: they matter little
-// beside the kernel's, and there are several.
+// beside the kernel's, and there are several. SQLite does not wait itself for
+// the write lock: patience does, in shorter steps.
 func writerPragmas() []string {
 	pragmas := []string{
-		"busy_timeout(5000)", "foreign_keys(1)", "synchronous(FULL)", "cache_size(-1024)", "journal_size_limit(4194304)",
+		"busy_timeout(0)", "foreign_keys(1)", "synchronous(FULL)", "cache_size(-1024)", "journal_size_limit(4194304)",
 	}
 	if runtime.GOOS == "darwin" { // where fsync does not reach the disk
 		pragmas = append(pragmas, "fullfsync(1)", "checkpoint_fullfsync(1)")

@@ -30,7 +30,8 @@ type writer struct {
 
 	mu      sync.Mutex
 	queue   []*job
-	leading bool // somebody leads, or was told to
+	leading bool      // somebody leads, or was told to
+	locked  time.Time // since when another process keeps leaders waiting; zero while none does
 	closed  bool
 	idle    chan struct{} // closed when the last leader left a closed writer
 
@@ -39,8 +40,9 @@ type writer struct {
 
 // job is one transaction that somebody waits for.
 type job struct {
-	ctx      context.Context // ends with the caller's context or his patience
-	relaxed  bool            // may be lost with the power, unlike what others commit
+	ctx      context.Context
+	queued   time.Time
+	relaxed  bool // may be lost with the power, unlike what others commit
 	fn       func(context.Context, sqlstore.Conn) error
 	wake     chan bool // true: lead. false: it is done
 	leader   bool      // was told to lead; guarded by writer.mu
@@ -54,9 +56,7 @@ func (w *writer) write(ctx context.Context, relaxed bool, fn func(context.Contex
 	if ctx.Err() != nil {
 		return cancelled(ctx)
 	}
-	patient, cancel := context.WithTimeout(ctx, w.wait.duration())
-	defer cancel()
-	j := &job{ctx: patient, relaxed: relaxed, fn: fn, wake: make(chan bool, 1)}
+	j := &job{ctx: ctx, queued: time.Now(), relaxed: relaxed, fn: fn, wake: make(chan bool, 1)}
 	lead, err := w.enter(j)
 	if err != nil {
 		return err
@@ -86,26 +86,71 @@ func (w *writer) enter(j *job) (lead bool, err error) {
 }
 
 // await waits until the job is done or its caller must lead. A job that
-// nobody has begun is withdrawn when its context ends; one that has begun is
-// waited for, so that an answer is always the truth.
+// nobody has begun is withdrawn when its context ends, or when another process
+// has held the file for too long; one that has begun is waited for, so that an
+// answer is always the truth. However long this process itself takes, with a
+// slow disk under it, nobody is told that another one is in the way.
 func (w *writer) await(j *job) (lead bool) {
-	select {
-	case lead = <-j.wake:
-		return lead
-	case <-j.ctx.Done():
+	limit := time.NewTimer(w.wait.duration())
+	defer limit.Stop()
+	for {
+		select {
+		case lead = <-j.wake:
+			return lead
+		case <-j.ctx.Done():
+			if w.withdraw(j, false) {
+				j.err = j.ctx.Err()
+				return false
+			}
+			return <-j.wake
+		case <-limit.C:
+			if w.withdraw(j, true) {
+				j.err = errLocked
+				return false
+			}
+			limit.Reset(max(time.Until(w.until(j)), time.Millisecond))
+		}
 	}
-	if w.withdraw(j) {
-		j.err = j.ctx.Err()
-		return false
-	}
-	return <-j.wake
 }
 
-func (w *writer) withdraw(j *job) bool {
+// until is how long a job waits for another process: as long as it is patient
+// from when that got in its way. While none is in the way, that is from now.
+func (w *writer) until(j *job) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.untilLocked(j)
+}
+
+func (w *writer) untilLocked(j *job) time.Time {
+	since := w.locked
+	switch {
+	case since.IsZero():
+		since = time.Now()
+	case since.Before(j.queued):
+		since = j.queued
+	}
+	return since.Add(w.wait.duration())
+}
+
+// met notes whether the leader has just met another process that has the file.
+func (w *writer) met(other bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case !other:
+		w.locked = time.Time{}
+	case w.locked.IsZero():
+		w.locked = time.Now()
+	}
+}
+
+// withdraw takes back a job that nobody has begun; late says that it must have
+// waited too long for another process.
+func (w *writer) withdraw(j *job, late bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	i := slices.Index(w.queue, j)
-	if i < 0 || j.leader {
+	if i < 0 || j.leader || late && time.Until(w.untilLocked(j)) > 0 {
 		return false
 	}
 	w.queue = slices.Delete(w.queue, i, i+1)
@@ -188,12 +233,13 @@ func (w *writer) close() error {
 // long as he does.
 func (w *writer) begin(j *job) error {
 	began := time.Now()
-	err := w.wait.insist(j.ctx, func() error {
+	err := insist(j.ctx, func() time.Time { return w.until(j) }, func() error {
 		err := w.start(j)
 		if errors.Is(err, sql.ErrConnDone) || errors.Is(err, driver.ErrBadConn) {
 			w.drop()
 			err = w.start(j)
 		}
+		w.met(busy(err))
 		return err
 	})
 	if err != nil && !busy(err) && j.ctx.Err() == nil {
@@ -298,7 +344,12 @@ var errPanicked = domain.Errorf(domain.Conflict, "The function of a transaction 
 func (w *writer) finish(err error) error {
 	ctx := context.Background()
 	if err == nil {
-		if err = w.link.exec(ctx, "COMMIT"); err == nil {
+		began := time.Now()
+		err = w.link.exec(ctx, "COMMIT")
+		if took := time.Since(began); took > longWait {
+			w.tell(ctx, "sqlite: commit", fmt.Errorf("the disk took %v to keep a change of the session store", took.Round(time.Millisecond)))
+		}
+		if err == nil {
 			return nil
 		}
 	}
