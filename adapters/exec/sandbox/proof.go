@@ -35,18 +35,18 @@ func (s *Sandbox) recall(dependsOn string) (proof, bool) {
 	}
 	raw, err := os.ReadFile(file)
 	var p proof
-	if err != nil || json.Unmarshal(raw, &p) != nil || p.For != dependsOn || !p.Posture.Confined() {
+	if err != nil || json.Unmarshal(raw, &p) != nil || p.For != dependsOn {
 		return proof{}, false
 	}
 	return p, true
 }
 
-// keep writes a proof down for the next process. Only what confines is worth
-// it: what does not may be mended meanwhile. Losing it costs a few process
-// starts.
+// keep writes a proof down for the next process. That nothing works is kept
+// to be told (Known); whoever wants to run a command tries again, for it may be
+// mended meanwhile. Losing a proof costs a few process starts.
 func (s *Sandbox) keep(p proof) {
 	file := s.proofFile()
-	if file == "" || p.For == "" || !p.Posture.Confined() {
+	if file == "" || p.For == "" || p.Posture.Word == domain.PostureOff {
 		return
 	}
 	raw, err := json.Marshal(p)

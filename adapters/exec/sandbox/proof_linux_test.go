@@ -1,9 +1,11 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -80,8 +82,22 @@ func TestProof_OnlyWhatConfines(t *testing.T) {
 	if p := s.Posture(t.Context()); p.Word != domain.PostureNone {
 		t.Fatalf("%+v", p)
 	}
-	if _, err := os.Stat(filepath.Join(state, "posture.json")); err == nil {
-		t.Error("a posture that confines nothing was kept")
+	next := New(Config{Mode: Namespaces, State: state})
+	next.breaks.namespaces = true
+	if p, known := next.Known(); !known || p.Word != domain.PostureNone || p.Reason == "" {
+		t.Errorf("known to the next process is %+v (%t), not that nothing works", p, known)
+	}
+	file := filepath.Join(state, "posture.json")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := bytes.Replace(raw, []byte(`"Reason":"`), []byte(`"Reason":"told before: `), 1)
+	if err := os.WriteFile(file, told, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if p := next.Posture(t.Context()); strings.HasPrefix(p.Reason, "told before") {
+		t.Errorf("%+v: the next process did not try again", p)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -157,7 +157,7 @@ func (s *Sandbox) Posture(ctx context.Context) domain.Posture {
 	}
 	s.lookAround()
 	dependsOn := s.dependsOn()
-	if p, ok := s.recall(dependsOn); ok {
+	if p, ok := s.recall(dependsOn); ok && p.Posture.Confined() {
 		s.posture, s.chosen, s.tried = p.Posture, p.Backend, true
 		return s.posture
 	}
@@ -180,20 +180,19 @@ func (s *Sandbox) Known() (domain.Posture, bool) {
 	default:
 		return domain.Posture{}, false
 	}
-	if !s.tried {
-		if s.cfg.Mode == None {
-			s.posture, s.chosen = s.choose(context.Background())
-			s.tried = true
-		} else {
-			s.lookAround()
-			p, ok := s.recall(s.dependsOn())
-			if !ok {
-				return domain.Posture{}, false
-			}
-			s.posture, s.chosen, s.tried = p.Posture, p.Backend, true
-		}
-	}
 	p := s.posture
+	switch {
+	case s.tried:
+	case s.cfg.Mode == None:
+		p, _ = s.choose(context.Background())
+	default:
+		s.lookAround()
+		kept, ok := s.recall(s.dependsOn())
+		if !ok {
+			return domain.Posture{}, false
+		}
+		p = kept.Posture
+	}
 	p.Lacks = slices.Clone(p.Lacks)
 	return p, true
 }
