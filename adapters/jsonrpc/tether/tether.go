@@ -16,7 +16,8 @@
 // no JSON-RPC message can be confused with: {"link":{"received":n}} confirms.
 // The frame {"link":{"eof":true}}, which counts, ends one direction.
 //
-// Read tether.go (what both ends do), signal.go, header.go (the handshake).
+// Read tether.go (what both ends do), kept.go (what is sent again), sockets.go
+// (how they come and go), signal.go, header.go (the handshake).
 package tether
 
 import (
@@ -31,16 +32,6 @@ import (
 // DefaultHold is how many bytes an end keeps for its peer unless told
 // otherwise.
 const DefaultHold = 8 << 20
-
-// What is received is confirmed at the latest after so many frames or bytes.
-const (
-	confirmFrames = 32
-	confirmBytes  = 32 << 10
-)
-
-// unconfirmedBytes is what may stay unconfirmed for ever, when nothing follows:
-// waiting for less to be held would be waiting for ever.
-const unconfirmedBytes = 2 * confirmBytes
 
 // The errors of a link that is over for the transport's sake.
 var (
@@ -88,15 +79,8 @@ type Link struct {
 	err     error // why the link is over; nil while it lasts
 	ended   bool  // the peer said that it sends no more
 
-	received  uint64 // frames of the peer that Read took
-	toConfirm bool
-	frames    int // received since the last confirmation
-	bytes     int
-
-	confirmed uint64   // frames of ours that the peer has
-	held      [][]byte // those behind, as they go out
-	size      int      // bytes of held
-	next      int      // the first of held that this socket has not had
+	in  arrived
+	out kept
 }
 
 var (
@@ -133,34 +117,6 @@ func (l *Link) Read() ([]byte, error) {
 	}
 }
 
-// attached returns the socket, waiting for one as long as the peer may be away.
-func (l *Link) attached() (jsonrpc.Frames, uint64, error) {
-	for {
-		l.mu.Lock()
-		socket, gen, changed, since := l.socket, l.gen, l.changed, l.since
-		err := l.err
-		if l.ended {
-			err = io.EOF
-		}
-		l.mu.Unlock()
-		switch {
-		case err != nil:
-			return nil, 0, err
-		case socket != nil:
-			return socket, gen, nil
-		case l.opts.Park == 0:
-			return nil, 0, ErrAway
-		}
-		limit := time.NewTimer(l.opts.Park - time.Since(since))
-		select {
-		case <-changed:
-			limit.Stop()
-		case <-limit.C:
-			l.end(gen, io.EOF)
-		}
-	}
-}
-
 // took decides what a read of the socket of a generation means. done is false
 // when Read goes on.
 func (l *Link) took(gen uint64, frame []byte, err error) (_ []byte, _ error, done bool) {
@@ -182,14 +138,12 @@ func (l *Link) took(gen uint64, frame []byte, err error) (_ []byte, _ error, don
 	}
 	what, n := signal(frame)
 	if what == confirms {
-		l.trim(n)
+		if l.out.trim(n) {
+			l.wake()
+		}
 		return nil, nil, false
 	}
-	l.received++
-	l.frames++
-	l.bytes += len(frame)
-	if l.frames >= confirmFrames || l.bytes >= confirmBytes {
-		l.frames, l.bytes, l.toConfirm = 0, 0, true
+	if l.in.add(len(frame)) {
 		l.confirmSoon()
 	}
 	switch {
@@ -215,22 +169,6 @@ func (l *Link) confirmSoon() {
 	}()
 }
 
-// trim drops what the peer has. The lock is held.
-func (l *Link) trim(received uint64) {
-	if received <= l.confirmed || received > l.confirmed+uint64(len(l.held)) {
-		return
-	}
-	n := int(received - l.confirmed)
-	for i, frame := range l.held[:n] {
-		l.size -= len(frame)
-		l.held[i] = nil
-	}
-	l.held = l.held[n:]
-	l.next = max(l.next-n, 0)
-	l.confirmed = received
-	l.wake()
-}
-
 // Write sends one frame, now or when the peer is back. It waits while the peer
 // has confirmed too little of what it was sent.
 func (l *Link) Write(frame []byte) error { return l.send(disguise(frame)) }
@@ -250,7 +188,7 @@ func (l *Link) send(frame []byte) error {
 func (l *Link) keep(frame []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.err == nil && l.size > unconfirmedBytes && l.size+len(frame) > l.opts.Hold {
+	for l.err == nil && l.out.full(len(frame), l.opts.Hold) {
 		if l.opts.Park > 0 && l.socket == nil {
 			l.finish(ErrOverflow)
 			break
@@ -263,8 +201,7 @@ func (l *Link) keep(frame []byte) error {
 	if l.err != nil {
 		return overOr(l.err)
 	}
-	l.held = append(l.held, frame)
-	l.size += len(frame)
+	l.out.add(frame)
 	return nil
 }
 
@@ -297,96 +234,17 @@ func (l *Link) flush() {
 func (l *Link) due() (jsonrpc.Frames, uint64, []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.socket == nil || l.err != nil:
+	if l.socket == nil || l.err != nil {
 		return nil, 0, nil
-	case l.toConfirm:
-		l.toConfirm = false
-		return l.socket, l.gen, confirmation(l.received)
-	case l.next < len(l.held):
-		l.next++
-		return l.socket, l.gen, l.held[l.next-1]
+	}
+	if l.in.due {
+		l.in.told()
+		return l.socket, l.gen, confirmation(l.in.all)
+	}
+	if frame, ok := l.out.take(); ok {
+		return l.socket, l.gen, frame
 	}
 	return nil, 0, nil
-}
-
-// lose gives up the socket of a generation.
-func (l *Link) lose(gen uint64) {
-	l.mu.Lock()
-	var socket jsonrpc.Frames
-	if gen == l.gen {
-		socket = l.drop()
-	}
-	l.mu.Unlock()
-	abandon(socket)
-}
-
-// drop takes the socket away and returns it, for abandon. The lock is held.
-func (l *Link) drop() jsonrpc.Frames {
-	socket := l.socket
-	l.socket = nil
-	l.gen++
-	if socket == nil {
-		return nil
-	}
-	l.since = time.Now()
-	l.wake()
-	if l.opts.Away != nil && l.err == nil {
-		l.opts.Away(true)
-	}
-	return socket
-}
-
-// codeGoingAway is the close code of RFC 6455 of an end that leaves.
-const codeGoingAway = 1001
-
-// abandon closes a socket that is given up, in another way than an orderly end
-// of the conversation.
-func abandon(socket jsonrpc.Frames) {
-	if socket == nil {
-		return
-	}
-	if s, ok := socket.(leaver); ok {
-		s.Leave(codeGoingAway, "the connection goes on elsewhere")
-	}
-	_ = socket.Close() // it is lost already
-}
-
-// Fence gives up the socket, so that a new one can be attached, and returns
-// how many frames of the peer have been received; what the old socket may
-// still bring does not count. The ticket is what Attach wants.
-func (l *Link) Fence() (ticket, received uint64, err error) {
-	l.mu.Lock()
-	if l.err != nil {
-		l.mu.Unlock()
-		return 0, 0, ErrStale
-	}
-	socket := l.drop()
-	ticket, received = l.gen, l.received
-	l.mu.Unlock()
-	abandon(socket)
-	return ticket, received, nil
-}
-
-// Attach goes on with a new socket to a peer that has received so many frames.
-// It returns when what the peer lacks has been sent. A socket that is refused
-// is not closed.
-func (l *Link) Attach(ticket uint64, socket jsonrpc.Frames, received uint64) error {
-	l.mu.Lock()
-	if l.err != nil || ticket != l.gen || received < l.confirmed || received > l.confirmed+uint64(len(l.held)) {
-		l.mu.Unlock()
-		return ErrStale
-	}
-	l.trim(received)
-	l.next, l.socket = 0, socket
-	l.frames, l.bytes, l.toConfirm = 0, 0, false // the handshake has told
-	l.wake()
-	if l.opts.Away != nil {
-		l.opts.Away(false)
-	}
-	l.mu.Unlock()
-	l.flush()
-	return nil
 }
 
 // end finishes the link if the generation is still the same, and reports that.
@@ -412,21 +270,7 @@ func (l *Link) finish(err error) {
 func (l *Link) Unconfirmed() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.held)
-}
-
-// Leave sets what Close will say to the peer, if the socket can say something.
-func (l *Link) Leave(code int, reason string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s, ok := l.socket.(leaver); ok {
-		s.Leave(code, reason)
-	}
-}
-
-// leaver is a socket that can say why it is closed, by the codes of RFC 6455.
-type leaver interface {
-	Leave(code int, reason string)
+	return len(l.out.frames)
 }
 
 // Close ends the link and its socket.
@@ -436,7 +280,7 @@ func (l *Link) Close() error {
 	socket := l.socket
 	l.socket = nil
 	l.gen++
-	l.held, l.size = nil, 0
+	l.out.forget()
 	l.mu.Unlock()
 	var err error
 	if socket != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -406,6 +407,35 @@ func held(t *testing.T) {
 	_ = client.Close()
 	_ = server.Close()
 	all.Wait()
+}
+
+// TestStuckPeer says that a peer that sends and does not read costs no more
+// than what it has not read.
+func TestStuckPeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a, b := newWire(1)
+		server := tether.New(b, tether.Options{Park: time.Hour})
+		var all sync.WaitGroup
+		all.Go(func() { _, _ = reader(server) })
+		all.Go(func() {
+			for range 2 { // the second finds the wire full
+				_ = server.Write([]byte(`{"a":1}`))
+			}
+		})
+		synctest.Wait()
+		before := runtime.NumGoroutine()
+		for range 10_000 {
+			if err := a.Write([]byte(`{"b":1}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if n := runtime.NumGoroutine() - before; n > 1 {
+			t.Errorf("%d goroutines wait to confirm what came", n)
+		}
+		_ = server.Close()
+		all.Wait()
+	})
 }
 
 // TestLongFrame says that a frame as long as all that may be kept passes behind
