@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"time"
 
 	"github.com/berth-dev/berth/adapters/bridge"
 	"github.com/berth-dev/berth/adapters/jsonrpc"
@@ -63,12 +62,9 @@ func RunBridge(cfg *Config, out io.Writer, o BridgeOptions) error {
 		defer signal.Stop(ignored)
 	}
 	go func() { // ends with the process
-		<-signals
+		first := <-signals
 		cancel(domain.ProcessEnding)
-		select {
-		case <-signals:
-		case <-time.After(leaveLimit):
-		}
+		awaitSecond(signals, first)
 		os.Exit(1)
 	}()
 	return newBridge(find, jsonrpc.NewStdio(os.Stdin, out, int(cfg.Gateway.MaxMessageBytes)), o).Run(ctx)

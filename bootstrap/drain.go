@@ -32,14 +32,45 @@ type conduct struct {
 	exit func(code int) // ends the process at once
 }
 
+// sameSignal is how soon after a signal it is still the same one when it comes
+// again. Who ends a process and then its group, as timeout(1) does, means it
+// once.
+const sameSignal = 300 * time.Millisecond
+
+// repeats returns what tells a second signal from the first one that came
+// again. Now is when the first came; nil is none.
+func repeats(first os.Signal) func(os.Signal) bool {
+	came := time.Now()
+	return func(sig os.Signal) bool { return sig == first && time.Since(came) < sameSignal }
+}
+
+// awaitSecond returns with the second signal, and leaveLimit after the first
+// one at the latest.
+func awaitSecond(signals <-chan os.Signal, first os.Signal) {
+	again, limit := repeats(first), time.NewTimer(leaveLimit)
+	defer limit.Stop()
+	for {
+		select {
+		case sig := <-signals:
+			if !again(sig) {
+				return
+			}
+		case <-limit.C:
+			return
+		}
+	}
+}
+
 // run obeys signals: one of reloading reloads, one of ending lets turns finish
 // for as long as they may and then ends everything, a second one ends the
 // process at once. It returns when all has ended.
 func (c conduct) run() error {
-	failed := c.wait()
+	first, failed := c.wait()
+	again := repeats(first)
+	second := func(sig os.Signal) bool { return !asksReload(sig) && !again(sig) }
 	c.leave()
 	if failed == nil && c.limit > 0 {
-		c.finish()
+		c.finish(second)
 	}
 	over := make(chan struct{})
 	defer close(over)
@@ -49,7 +80,7 @@ func (c conduct) run() error {
 		for {
 			select {
 			case sig := <-c.signals:
-				if asksReload(sig) {
+				if !second(sig) {
 					continue
 				}
 			case <-limit.C:
@@ -63,23 +94,25 @@ func (c conduct) run() error {
 	return errors.Join(failed, c.stop(context.Background()))
 }
 
-// wait returns when the daemon is to end; with why, if that is a failure.
-func (c conduct) wait() error {
+// wait returns when the daemon is to end: with the signal, or with why if that
+// is a failure.
+func (c conduct) wait() (os.Signal, error) {
 	for {
 		select {
 		case sig := <-c.signals:
 			if !asksReload(sig) {
-				return nil
+				return sig, nil
 			}
 			c.reload()
 		case err := <-c.failed:
-			return err
+			return nil, err
 		}
 	}
 }
 
-// finish gives turns their time. A second signal ends the process.
-func (c conduct) finish() {
+// finish gives turns their time. A second signal ends the process; there is
+// nothing left to reload for.
+func (c conduct) finish(second func(os.Signal) bool) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), c.limit, domain.ProcessEnding)
 	defer cancel()
 	c.tell("ending: no more connections and prompts are taken; turns may finish for " + c.limit.String())
@@ -93,7 +126,7 @@ func (c conduct) finish() {
 			}
 			return
 		case sig := <-c.signals:
-			if !asksReload(sig) { // there is nothing left to reload for
+			if second(sig) {
 				c.exit(1)
 				return
 			}

@@ -44,6 +44,10 @@ func TestConduct(t *testing.T) {
 		{name: "no time is given", signals: []sent{{0, end}}, drains: time.Hour, none: true, ended: 0},
 		{name: "a second signal in the drain", signals: []sent{{0, end}, {2 * time.Second, end}}, drains: time.Hour, ended: 2 * time.Second, exit: 1},
 		{name: "a second signal while it stops", signals: []sent{{0, end}, {2 * time.Second, end}}, stops: time.Hour, ended: 2 * time.Second, exit: 1},
+		{name: "one told twice in the drain", signals: []sent{{0, end}, {0, end}, {sameSignal - 1, end}}, drains: time.Second, stops: time.Second, ended: 2 * time.Second},
+		{name: "one told twice while it stops", signals: []sent{{0, end}, {0, end}, {sameSignal - 1, end}}, stops: time.Second, none: true, ended: time.Second},
+		{name: "another signal is a second one", signals: []sent{{0, end}, {0, syscall.SIGTERM}}, drains: time.Hour, ended: 0, exit: 1},
+		{name: "a second signal as soon as it is one", signals: []sent{{0, end}, {0, end}, {sameSignal, end}}, drains: time.Hour, ended: sameSignal, exit: 1},
 		{name: "something hangs", signals: []sent{{0, end}}, stops: time.Hour, ended: leaveLimit, exit: 1},
 		{name: "reloads", signals: []sent{{0, hup}, {time.Second, hup}, {2 * time.Second, end}}, ended: 2 * time.Second, reloads: 2},
 		{name: "a reload in the drain is none", signals: []sent{{0, end}, {time.Second, hup}}, drains: 3 * time.Second, ended: 3 * time.Second},
@@ -116,6 +120,38 @@ func TestConduct(t *testing.T) {
 				}
 				if got := strings.Join(said, "\n"); !strings.Contains(got, tt.says) {
 					t.Errorf("it said %q, want %q", got, tt.says)
+				}
+			})
+		})
+	}
+}
+
+// A signal that comes again at once is no second one.
+func TestAwaitSecond(t *testing.T) {
+	first, other := os.Signal(syscall.SIGTERM), os.Signal(os.Interrupt)
+	for _, tt := range []struct {
+		name  string
+		after []time.Duration // since the first one
+		sig   os.Signal
+		ended time.Duration
+	}{
+		{"none", nil, first, leaveLimit},
+		{"the same one told twice", []time.Duration{0, sameSignal - 1}, first, leaveLimit},
+		{"a second one", []time.Duration{0, sameSignal}, first, sameSignal},
+		{"another one at once", []time.Duration{0}, other, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start, signals := time.Now(), make(chan os.Signal, len(tt.after))
+				go func() {
+					for _, d := range tt.after {
+						time.Sleep(time.Until(start.Add(d)))
+						signals <- tt.sig
+					}
+				}()
+				awaitSecond(signals, first)
+				if took := time.Since(start); took != tt.ended {
+					t.Errorf("it waited for %v, want %v", took, tt.ended)
 				}
 			})
 		})

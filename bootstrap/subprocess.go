@@ -43,12 +43,9 @@ func RunSubprocess(cfg *Config, out io.Writer, opts ...Option) error {
 		defer signal.Stop(ignored)
 	}
 	go func() { // ends with the process
-		<-signals
+		first := <-signals
 		cancel(domain.ProcessEnding)
-		select {
-		case <-signals:
-		case <-time.After(leaveLimit):
-		}
+		awaitSecond(signals, first)
 		os.Exit(1)
 	}()
 	err = app.Serve(ctx, jsonrpc.NewStdio(os.Stdin, out, int(cfg.ACP.MaxMessageBytes)))
