@@ -80,7 +80,8 @@ func (c *Conn) enter() bool {
 }
 
 // beats sends a ping and sees whether the last two were of use. Whatever the
-// peer sends is a sign of life.
+// peer sends is a sign of life. While a message is under way there is no ping:
+// it would only wait behind it, and the message has a limit of its own.
 func (c *Conn) beats() {
 	if !c.enter() {
 		return
@@ -89,15 +90,27 @@ func (c *Conn) beats() {
 	if c.link.heard.Swap(false) {
 		c.silent = 0
 	}
-	if c.silent >= 2 {
-		_ = c.end(ClosePolicy, "no answer to two pings", errors.New("the connection was lost: no answer to two pings"))
-		return
+	if c.writing.TryLock() {
+		over := c.ping()
+		c.writing.Unlock()
+		if over {
+			return
+		}
 	}
-	c.silent++
-	_ = c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.cfg.WriteTimeout))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.over {
 		c.beat.Reset(c.cfg.PingInterval)
 	}
+}
+
+// ping sends one, or gives up on a peer that left two without an answer.
+func (c *Conn) ping() (over bool) {
+	if c.silent >= 2 {
+		_ = c.end(ClosePolicy, "no answer to two pings", errors.New("the connection was lost: no answer to two pings"))
+		return true
+	}
+	c.silent++
+	_ = c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.cfg.WriteTimeout)) // a dead peer shows elsewhere
+	return false
 }
