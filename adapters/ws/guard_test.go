@@ -118,6 +118,29 @@ func TestGuard_Revoke(t *testing.T) {
 	}
 }
 
+// TestGuard_RevokeWithoutTokens: where nobody needs a token, none is missed.
+func TestGuard_RevokeWithoutTokens(t *testing.T) {
+	g := newGateOf(t, func(cfg *ws.GuardConfig) { cfg.Keys = nil }, ws.Config{}, func(ctx context.Context, c *ws.Conn, _ ws.Peer) {
+		stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+		defer stop()
+		m, err := c.Read()
+		if err == nil {
+			_ = c.Write(m)
+		}
+	})
+	c, err := g.dial(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.guard.Revoke(func(ws.Principal) bool { return false })
+	if err := c.Write([]byte("still here")); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := c.Read(); string(m) != "still here" {
+		t.Errorf("it read %q, %v", m, err)
+	}
+}
+
 // knock is one request to a guard, from an address.
 func knock(g *ws.Guard, remote, origin, token string) (status int, retry string) {
 	r := httptest.NewRequest(http.MethodGet, "http://localhost/acp", nil)
