@@ -45,11 +45,11 @@ func busy(err error) bool {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_PROTOCOL:
 		return true
 	}
-	return false
+	return errors.Is(err, errLocked)
 }
 
-// errLocked is the error of a job that waited for its turn while another
-// process had the file.
+// errLocked is the error of a job that did not get as far as SQLite while
+// another process had the file.
 var errLocked = errors.New("the file is locked")
 
 // damaged reports whether the error tells of a damaged file.
@@ -136,7 +136,7 @@ func explain(ctx context.Context, path string, waited patience, err error) error
 		return err
 	case ctx.Err() != nil:
 		return cancelled(ctx)
-	case busy(err), errors.Is(err, errLocked):
+	case busy(err):
 		return unavailable(path, err, fmt.Sprintf("is locked by another process%s, for %v and longer; when that has ended or goes on, try again",
 			lockHolder(path), waited.duration())).
 			With("kind", "storage_busy")

@@ -42,7 +42,7 @@ func TestOpen_PrivateFiles(t *testing.T) {
 		seen++
 		return nil
 	})
-	if err != nil || seen != 7 { // two directories and instances/, s.db, -wal, -shm, one lock
+	if err != nil || seen != 8 { // two directories and instances/, s.db, -wal, -shm, .place, one lock
 		t.Errorf("%d files (%v)", seen, err)
 	}
 	s.Close()

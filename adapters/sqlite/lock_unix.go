@@ -36,3 +36,6 @@ func flock(f *os.File, how int) error {
 		}
 	}
 }
+
+// unlock gives any of these locks up.
+func unlock(f *os.File) error { return flock(f, unix.LOCK_UN) }

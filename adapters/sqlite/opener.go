@@ -47,7 +47,7 @@ func (o opener) open(ctx context.Context) (*writer, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	w := &writer{db: db, path: o.path, wait: o.wait, tell: o.tell, idle: make(chan struct{})}
+	w := &writer{db: db, path: o.path, wait: o.wait, tell: o.tell, idle: make(chan struct{}), place: place{name: placeName(o.path)}}
 	err = o.wait.insist(ctx, func() error {
 		if w.link == nil {
 			if w.link, err = openLink(ctx, db); err != nil {

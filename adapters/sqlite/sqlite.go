@@ -7,7 +7,8 @@
 //   - WAL with synchronous FULL: what was acknowledged survives a kill and a
 //     power cut.
 //   - There is one policy for waiting (patience in errors.go): ten seconds,
-//     whoever holds the file, then StoreUnavailable.
+//     whoever holds the file, then StoreUnavailable. Processes that want to
+//     write take turns (place.go).
 //   - A session's owner is the instance in its lease, alive as long as it
 //     holds the kernel's lock on its own file (instance.go, lease.go).
 //   - A damaged file, a newer schema and another program's database are

@@ -35,7 +35,9 @@ type writer struct {
 	closed  bool
 	idle    chan struct{} // closed when the last leader left a closed writer
 
-	link *link // used by the leader alone
+	// Used by the leader alone.
+	link  *link
+	place place
 }
 
 // job is one transaction that somebody waits for.
@@ -226,6 +228,7 @@ func (w *writer) close() error {
 		<-w.idle
 	}
 	w.link.close()
+	w.place.close()
 	return w.db.Close()
 }
 
@@ -233,7 +236,12 @@ func (w *writer) close() error {
 // long as he does.
 func (w *writer) begin(j *job) error {
 	began := time.Now()
+	defer w.place.give()
 	err := insist(j.ctx, func() time.Time { return w.until(j) }, func() error {
+		if !w.place.take() {
+			w.met(true)
+			return errLocked
+		}
 		err := w.start(j)
 		if errors.Is(err, sql.ErrConnDone) || errors.Is(err, driver.ErrBadConn) {
 			w.drop()
