@@ -49,17 +49,14 @@ func newIDs(o *options) ports.IDs { return o.ids }
 
 // newLog is the log: to standard error, or to the configured file.
 func newLog(lc fx.Lifecycle, cfg *Config, now *current, o *options) (ports.Observer, error) {
-	out := o.logTo
+	out, file := o.logTo, (*logFile)(nil)
 	if cfg.Log.File != "" {
-		if err := os.MkdirAll(filepath.Dir(cfg.Log.File), 0o700); err != nil {
-			return nil, fmt.Errorf("log file: %w", err)
+		var err error
+		if file, err = openLogFile(cfg.Log.File); err != nil {
+			return nil, err
 		}
-		f, err := os.OpenFile(cfg.Log.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return nil, fmt.Errorf("log file: %w", err)
-		}
-		lc.Append(fx.StopHook(f.Close))
-		out = f
+		lc.Append(fx.StopHook(file.Close))
+		out = file
 	}
 	l, err := observe.New(observe.Config{
 		Out: out, Level: cfg.LogLevel(o.daemon), JSON: cfg.Log.Format == "json", Secrets: now.secretValues,
@@ -67,6 +64,7 @@ func newLog(lc fx.Lifecycle, cfg *Config, now *current, o *options) (ports.Obser
 	if err != nil {
 		return nil, err
 	}
+	now.log = liveLog{l, file}
 	lc.Append(fx.StopHook(l.Close))
 	for _, w := range append(slices.Clone(cfg.Warnings), unavailable(cfg)...) {
 		l.Log().Warn().Msg(w)

@@ -16,6 +16,7 @@ import (
 // start.
 type current struct {
 	now atomic.Pointer[Config]
+	log liveLog // set once, before anything reloads
 
 	mu     sync.Mutex
 	had    []secrets       // of every configuration there was, the newest last

@@ -8,10 +8,10 @@ import (
 	"github.com/berth-dev/berth/core/domain"
 )
 
-// Reload takes agents, providers and profiles from another configuration. No
-// connection and no session is dropped; a turn that runs ends with the agent
-// and the model it began with, while its commands and paths follow the new
-// profile at once. Ports that were given by an option stay.
+// Reload takes agents, providers, profiles and the log's level from another
+// configuration. No connection and no session is dropped; a turn that runs ends
+// with the agent and the model it began with, while its commands and paths
+// follow the new profile at once. Ports that were given by an option stay.
 //
 // It returns the settings that took effect and those that would need another
 // start. When it fails, everything is as it was.
@@ -32,6 +32,7 @@ func (a *App) Reload(cfg *Config) (taken, left []string, err error) {
 	}
 	before := a.now.config()
 	a.now.set(cfg)
+	_ = a.now.log.level(cfg.LogLevel(a.opts.daemon)) // a valid configuration names one that there is
 	if agents, ok := a.p.Agents.(*liveAgents); ok {
 		agents.now.Store(agentsOf(cfg, &a.opts))
 	}
@@ -52,13 +53,17 @@ func reloads(key string) bool {
 			return true
 		}
 	}
-	return key == "acp.default_agent" || strings.HasPrefix(key, "bridge.") // no process of ours keeps those
+	return key == "acp.default_agent" || key == "log.level" || strings.HasPrefix(key, "bridge.") // no process of ours keeps those
 }
 
 // reload reads the configuration again and tells in the log what came of it.
 // A configuration that is not valid changes nothing.
+// The log's file is opened again in any case, for what rotates logs.
 func (a *App) reload(read func() (*Config, error)) error {
 	ctx := context.Background()
+	if err := a.now.log.reopen(); err != nil {
+		a.p.Observer.Observe(ctx, domain.Trouble{Where: "the log goes on in the file it had", Err: err})
+	}
 	cfg, err := read()
 	var taken, left []string
 	if err == nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -281,6 +282,86 @@ func TestReload_IsLogged(t *testing.T) {
 	}
 	if !strings.Contains(string(m.Text()), `berth_config_reloads_total{outcome="applied"} 2`) {
 		t.Error("the reloads were not counted")
+	}
+}
+
+// The log follows its level at once, and its name: what rotates logs renames
+// the file and asks for a reload.
+func TestReload_Log(t *testing.T) {
+	w := written{t, t.TempDir()}
+	dir := filepath.Join(w.dir, "log")
+	name, old := filepath.Join(dir, "berth.log"), filepath.Join(dir, "berth.log.1")
+	text := func(level string) string { return fmt.Sprintf("[log]\nfile = %q\nlevel = %q\n", name, level) }
+	app := w.start(text("warn"))
+	note := func(what string) { app.p.Observer.Observe(t.Context(), domain.Noted{What: what}) }
+	reload := func() {
+		t.Helper()
+		if err := app.reload(w.read); err != nil {
+			t.Fatal(err)
+		}
+	}
+	note("too quiet")
+	w.set(text("info"))
+	reload()
+	note("loud enough")
+	if runtime.GOOS != "windows" { // there a file that is open keeps its name
+		if err := os.Rename(name, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reload()
+	note("after the rotation")
+	if err := os.WriteFile(filepath.Join(w.dir, "config.toml"), []byte("[log\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := app.reload(w.read); err == nil {
+		t.Error("a broken configuration was taken")
+	}
+	if err := app.Stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	now, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(old)
+	if err != nil && runtime.GOOS != "windows" {
+		t.Fatal(err)
+	}
+	all := string(before) + string(now)
+	if strings.Contains(all, "too quiet") || !strings.Contains(all, "loud enough") || !strings.Contains(all, "changed: log.level") {
+		t.Errorf("the level was not followed:\n%s", all)
+	}
+	for _, want := range []string{"after the rotation", "the configuration was not reloaded"} {
+		if !strings.Contains(string(now), want) {
+			t.Errorf("the file of that name lacks %q:\n%s", want, now)
+		}
+	}
+}
+
+// A file that cannot be opened again is told of in the one there was.
+func TestLogFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	l, err := openLogFile(filepath.Join(dir, "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS != "windows" { // there nothing that is open can be moved
+		if err := os.Rename(dir, dir+"2"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.reopen(); err == nil || !strings.Contains(err.Error(), "log.file") {
+			t.Errorf("a file stands in the way: %v", err)
+		}
+	}
+	if _, err := l.Write([]byte("line\n")); err != nil {
+		t.Error(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

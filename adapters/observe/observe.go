@@ -12,6 +12,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -40,7 +41,7 @@ type Config struct {
 
 // Logger is an Observer that logs, and the logger of bootstrap.
 type Logger struct {
-	log  zerolog.Logger
+	log  atomic.Pointer[zerolog.Logger]
 	ring diode.Writer
 	once sync.Once
 }
@@ -49,12 +50,9 @@ var _ ports.Observer = (*Logger)(nil)
 
 // New returns a logger. It fails when the level is none.
 func New(c Config) (*Logger, error) {
-	level, err := zerolog.ParseLevel(c.Level)
-	switch {
-	case c.Level == "off":
-		level = zerolog.Disabled
-	case err != nil:
-		return nil, fmt.Errorf("log level %q is none of trace, debug, info, warn, error, off", c.Level)
+	level, err := parseLevel(c.Level)
+	if err != nil {
+		return nil, err
 	}
 	l := &Logger{}
 	var out io.Writer = &masker{out: c.Out, secrets: c.Secrets}
@@ -64,8 +62,32 @@ func New(c Config) (*Logger, error) {
 	l.ring = diode.NewWriter(out, ring, 0, func(missed int) {
 		fmt.Fprintf(c.Out, "%d log lines were dropped because nobody reads them fast enough\n", missed)
 	})
-	l.log = zerolog.New(l.ring).Level(level).With().Timestamp().Logger()
+	log := zerolog.New(l.ring).Level(level).With().Timestamp().Logger()
+	l.log.Store(&log)
 	return l, nil
+}
+
+func parseLevel(name string) (zerolog.Level, error) {
+	level, err := zerolog.ParseLevel(name)
+	switch {
+	case name == "off":
+		return zerolog.Disabled, nil
+	case err != nil:
+		return level, fmt.Errorf("log level %q is none of trace, debug, info, warn, error, off", name)
+	}
+	return level, nil
+}
+
+// SetLevel changes the least severe entries that are written, from the next
+// one on. It fails when the level is none.
+func (l *Logger) SetLevel(name string) error {
+	level, err := parseLevel(name)
+	if err != nil {
+		return err
+	}
+	log := l.Log().Level(level)
+	l.log.Store(&log)
+	return nil
 }
 
 // Close writes what waits, for a bounded time.
@@ -87,7 +109,7 @@ func (l *Logger) Close() error {
 }
 
 // Log returns the logger itself.
-func (l *Logger) Log() *zerolog.Logger { return &l.log }
+func (l *Logger) Log() *zerolog.Logger { return l.log.Load() }
 
 // fields adds text fields, given as name and value in turn, and leaves out
 // those without a value.
@@ -121,46 +143,46 @@ func excerpt(s string) string {
 func (l *Logger) Observe(_ context.Context, ev domain.Event) {
 	switch ev := ev.(type) {
 	case domain.TurnBegan:
-		fields(l.log.Debug(), "session", string(ev.Session), "turn", string(ev.Turn)).Msg("turn began")
+		fields(l.Log().Debug(), "session", string(ev.Session), "turn", string(ev.Turn)).Msg("turn began")
 	case domain.TurnDone:
 		l.turnDone(ev)
 	case domain.StepDone:
 		// Only Debug: a failure is told once at each level, and above with its turn.
-		fields(l.log.Debug().Err(ev.Err), "session", string(ev.Session), "model", named(ev.Model)).Dur("ms", ev.Duration).
+		fields(l.Log().Debug().Err(ev.Err), "session", string(ev.Session), "model", named(ev.Model)).Dur("ms", ev.Duration).
 			Int64("in", ev.Usage.Input).Int64("out", ev.Usage.Output).Msg("model request")
 	case domain.CallDone:
-		fields(l.log.Debug(), "session", string(ev.Session), "tool", ev.Tool, "call", string(ev.Call), "status", string(ev.Status)).
+		fields(l.Log().Debug(), "session", string(ev.Session), "tool", ev.Tool, "call", string(ev.Call), "status", string(ev.Status)).
 			Dur("ms", ev.Duration).Msg("tool call")
 	case domain.PermissionDone:
-		fields(l.log.Debug(), "session", string(ev.Session), "tool", ev.Tool, "option", ev.Option).Bool("asked", ev.Asked).
+		fields(l.Log().Debug(), "session", string(ev.Session), "tool", ev.Tool, "option", ev.Option).Bool("asked", ev.Asked).
 			Dur("ms", ev.Duration).Msg("permission")
 	case domain.SessionOpened:
-		fields(l.log.Info(), "session", string(ev.Session), "how", ev.How).Msg("session opened")
+		fields(l.Log().Info(), "session", string(ev.Session), "how", ev.How).Msg("session opened")
 	case domain.SessionReleased:
-		fields(l.log.Info(), "session", string(ev.Session), "how", ev.How).Msg("session released")
+		fields(l.Log().Info(), "session", string(ev.Session), "how", ev.How).Msg("session released")
 	case domain.Escalated:
-		l.log.Warn().Str("session", string(ev.Session)).Str("call", string(ev.Call)).Str("urgency", ev.Urgency).
+		l.Log().Warn().Str("session", string(ev.Session)).Str("call", string(ev.Call)).Str("urgency", ev.Urgency).
 			Str("summary", ev.Summary).Msg("the agent calls for a human")
 	case domain.Noted:
-		fields(l.log.Info(), "session", string(ev.Session)).Msg(ev.What)
+		fields(l.Log().Info(), "session", string(ev.Session)).Msg(ev.What)
 	case domain.PeerConnected:
-		fields(l.log.Info(), "connection", ev.Connection, "request", ev.Request, "remote", ev.Remote, "principal", ev.Principal,
+		fields(l.Log().Info(), "connection", ev.Connection, "request", ev.Request, "remote", ev.Remote, "principal", ev.Principal,
 			"transport", ev.Transport, "protocol", ev.Protocol).Msg("client connected")
 	case domain.PeerGone:
-		fields(l.log.Info().Err(ev.Err), "connection", ev.Connection, "transport", ev.Transport).Dur("ms", ev.Duration).Msg("client gone")
+		fields(l.Log().Info().Err(ev.Err), "connection", ev.Connection, "transport", ev.Transport).Dur("ms", ev.Duration).Msg("client gone")
 	case domain.PeerRefused:
 		// The path is the peer's own text, of any length.
-		fields(l.log.Warn(), "request", ev.Request, "remote", ev.Remote, "method", excerpt(ev.Method), "path", excerpt(ev.Path), "why", ev.Why).
+		fields(l.Log().Warn(), "request", ev.Request, "remote", ev.Remote, "method", excerpt(ev.Method), "path", excerpt(ev.Path), "why", ev.Why).
 			Int("status", ev.Status).Msg("request refused")
 	case domain.Trouble:
-		fields(l.log.Error().Err(ev.Err), "session", string(ev.Session)).Msg(ev.Where)
+		fields(l.Log().Error().Err(ev.Err), "session", string(ev.Session)).Msg(ev.Where)
 	}
 }
 
 func (l *Logger) turnDone(ev domain.TurnDone) {
-	e, stop, cause := l.log.Info(), ev.Stop.String(), ""
+	e, stop, cause := l.Log().Info(), ev.Stop.String(), ""
 	if ev.Err != nil {
-		e, stop = l.log.Error().Err(ev.Err), ""
+		e, stop = l.Log().Error().Err(ev.Err), ""
 	}
 	if ev.Stop == domain.StopCancelled && ev.Cause != nil {
 		cause = ev.Cause.Error()

@@ -49,6 +49,36 @@ func TestObserve_LinesAndLevels(t *testing.T) {
 	}
 }
 
+// Another level counts from the next entry on; one that is none changes
+// nothing.
+func TestSetLevel(t *testing.T) {
+	var out bytes.Buffer
+	l, err := New(Config{Out: &out, Level: "warn", JSON: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(what string) { l.Observe(context.Background(), domain.Noted{What: what}) }
+	say("one")
+	if err := l.SetLevel("info"); err != nil {
+		t.Fatal(err)
+	}
+	say("two")
+	if err := l.SetLevel("loud"); err == nil {
+		t.Error("loud is no level")
+	}
+	say("three")
+	if err := l.SetLevel("off"); err != nil {
+		t.Fatal(err)
+	}
+	say("four")
+	l.Close()
+	for what, want := range map[string]bool{"one": false, "two": true, "three": true, "four": false} {
+		if got := strings.Contains(out.String(), `"`+what+`"`); got != want {
+			t.Errorf("%s was written: %v, want %v", what, got, want)
+		}
+	}
+}
+
 // A field without a value is no field: "session=" at the end of a line reads
 // like something that was lost.
 func TestObserve_LeavesOutEmptyFields(t *testing.T) {
