@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,13 +11,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/berth-dev/berth/adapters/acpclient"
-	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/bootstrap"
 	"github.com/berth-dev/berth/core/domain"
 )
@@ -122,38 +119,6 @@ type client struct {
 	denied bool
 }
 
-// agentLog takes what the agent says on its standard error: shown at once, or
-// kept for the case that the agent ends without an answer.
-type agentLog struct {
-	shown bool
-	mu    sync.Mutex
-	kept  []byte
-}
-
-// keptLog is how much of the log is kept, in bytes; the newest counts.
-const keptLog = 8 << 10
-
-func (l *agentLog) Write(b []byte) (int, error) {
-	if l.shown {
-		return os.Stderr.Write(b)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.kept = append(l.kept, b...); len(l.kept) > keptLog {
-		l.kept = append(l.kept[:0], l.kept[len(l.kept)-keptLog:]...)
-	}
-	return len(b), nil
-}
-
-// take returns what was kept.
-func (l *agentLog) take() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := strings.TrimSpace(string(l.kept))
-	l.kept = nil
-	return s
-}
-
 func runClient(cmd *cobra.Command, c *common, f clientFlags, args []string) error {
 	cwd, err := filepath.Abs(f.cwd)
 	if err != nil {
@@ -230,38 +195,6 @@ func (r *client) open(ctx context.Context, cwd string) (string, error) {
 	return id, r.explain(err)
 }
 
-// explain replaces the error of a connection that ended by what that means.
-func (r *client) explain(err error) error {
-	if err == nil {
-		return nil
-	}
-	ended := errors.Is(err, domain.Disconnected) // which may be known a little before the connection has ended
-	select {
-	case <-r.proc.Done():
-		ended = true
-	default:
-	}
-	if ended {
-		r.proc.Stop() // when it has exited, all it said is here
-		switch said := r.log.take(); {
-		case said != "":
-			return fmt.Errorf("the agent ended before it answered; it said:\n%s", said)
-		case r.log.shown:
-			return errors.New("the agent ended before it answered; if it said why, that is above")
-		}
-		return errors.New("the agent ended before it answered, and said nothing")
-	}
-	var answer *jsonrpc.RemoteError
-	if !errors.As(err, &answer) || answer.Message == "" {
-		return err
-	}
-	before, after, _ := strings.Cut(err.Error(), answer.Error())
-	if i := strings.LastIndex(before, "call "); i >= 0 {
-		before = before[:i]
-	}
-	return errors.New(before + answer.Message + after)
-}
-
 // once runs the one prompt of -p and maps its end to an exit code.
 func (r *client) once(ctx context.Context, id string) error {
 	res, err := r.turn(ctx, id, r.flags.prompt)
@@ -283,24 +216,6 @@ func (r *client) once(ctx context.Context, id string) error {
 	}
 	return nil
 }
-
-// errorData is what Berth's errors say beside their words; of another agent's
-// error it is zero.
-type errorData struct {
-	Reason string `json:"reason"`
-	Key    string `json:"key"` // missing, refused; "" when it is not about a key
-}
-
-func dataOf(err error) (d errorData) {
-	var answer *jsonrpc.RemoteError
-	if !errors.As(err, &answer) || json.Unmarshal(answer.Data, &d) != nil {
-		return errorData{}
-	}
-	return d
-}
-
-// costLimit reports whether an error says that the agent may not cost more.
-func costLimit(err error) bool { return dataOf(err).Reason == "COST_LIMIT_REACHED" }
 
 // turn runs one prompt; when ctx ends it cancels the turn and waits for its
 // answer.
@@ -347,69 +262,5 @@ func (r *client) converse(id string) error {
 		if err != nil {
 			return nil
 		}
-	}
-}
-
-// readKinds are the tool kinds that --permission-policy reads allows.
-var readKinds = [...]string{"read", "search", "think"}
-
-// permit answers a permission request by policy or by asking the person.
-func (r *client) permit(ctx context.Context, req acpclient.PermissionRequest) acpclient.Choice {
-	if !r.flags.json {
-		r.view.permission(req)
-	}
-	policy := r.flags.policy
-	if policy == "ask" && !r.tty {
-		policy = "none"
-	}
-	allow := policy == "all" || policy == "reads" && slices.Contains(readKinds[:], req.ToolCall.Kind)
-	if policy == "ask" {
-		return r.ask(ctx, req)
-	}
-	kind := "reject_once"
-	if allow {
-		kind = "allow_once"
-	}
-	return r.choose(req, kind)
-}
-
-// choose picks the offered option of a kind, or cancels when there is none.
-func (r *client) choose(req acpclient.PermissionRequest, kind string) acpclient.Choice {
-	for _, o := range req.Options {
-		if o.Kind == kind {
-			if strings.HasPrefix(kind, "reject") {
-				r.denied = true
-			}
-			if !r.flags.json {
-				r.view.note(o.Name)
-			}
-			return acpclient.Choice{OptionID: o.OptionID}
-		}
-	}
-	r.denied = true
-	return acpclient.Choice{}
-}
-
-// ask shows the options and reads a number.
-func (r *client) ask(ctx context.Context, req acpclient.PermissionRequest) acpclient.Choice {
-	for {
-		for i, o := range req.Options {
-			fmt.Fprintf(os.Stderr, "  %d) %s\n", i+1, o.Name)
-		}
-		fmt.Fprintf(os.Stderr, "choose 1-%d: ", len(req.Options))
-		line, err := r.stdin.ReadString('\n')
-		if err != nil || ctx.Err() != nil {
-			r.denied = true
-			return acpclient.Choice{}
-		}
-		var n int
-		if _, err := fmt.Sscanf(line, "%d", &n); err == nil && n >= 1 && n <= len(req.Options) {
-			o := req.Options[n-1]
-			if strings.HasPrefix(o.Kind, "reject") {
-				r.denied = true
-			}
-			return acpclient.Choice{OptionID: o.OptionID}
-		}
-		fmt.Fprintln(os.Stderr, "That is none of them.")
 	}
 }
