@@ -1,8 +1,9 @@
 // Package llm opens language models by the names of configuration.
 //
-// It holds what every provider shares: the list of configured providers
-// (this file), what is known about common models (catalogue.go), one HTTP
-// client with its time limits (transport.go, exchange.go), the readers of
+// It holds what every provider shares: the models of the configured providers
+// (this file) and what configuration says of each (provider.go, address.go,
+// key.go), what is known about common models (catalogue.go), one HTTP client
+// with its time limits (transport.go, exchange.go), the readers of
 // streams (events.go, lines.go, scanner.go), fields and endings as all wires
 // have them (fields.go, closing.go, names.go), the meaning of refusals
 // (refusal.go), what may stand in an error (redact.go), the rules of retrying
@@ -20,13 +21,10 @@ package llm
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports"
@@ -36,83 +34,6 @@ import (
 type Config struct {
 	Providers []ProviderConfig // in the order of configuration
 	HTTP      HTTPConfig
-}
-
-// ProviderConfig is one provider as configured ("providers.<name>").
-type ProviderConfig struct {
-	Name string
-	Type string // selects the Opener
-	// BaseURL is where the provider answers; "" takes the type's own default,
-	// where it has one.
-	BaseURL string
-	// APIKey returns the key as of now. It is called for every request, so a
-	// key that was stored or removed meanwhile counts at once. A nil function
-	// means the provider takes no key; "" means that it is missing.
-	APIKey func() (string, error)
-	// KeyOptional says that a missing key is no failure: the provider may do
-	// without.
-	KeyOptional bool
-	// KeyHint tells a person where to put a missing key, such as
-	// "set OPENAI_API_KEY or providers.openai.api_key". "" names the
-	// configuration key.
-	KeyHint string
-	Headers map[string]string // sent with every request, over the adapter's own
-	CAFile  string            // authorities to trust besides the system's, a PEM file; "" for none
-	// Timeout is how long a request may wait for the first sign of an answer;
-	// 0 means DefaultTimeout. A running stream has its own limit.
-	Timeout time.Duration
-	// MaxRetries is how many attempts may follow a failed one, as long as
-	// nothing of a reply was passed on; 0 means none.
-	MaxRetries int
-	Models     map[string]ModelFacts // by the provider's own model name
-	// Fallback are the models to ask, in this order, when one of the provider
-	// cannot answer now. Those that are not configured are passed over.
-	Fallback []domain.ModelRef
-}
-
-// DefaultTimeout is how long a provider may take to its first sign of an
-// answer unless configured otherwise.
-const DefaultTimeout = 120 * time.Second
-
-// FirstByte returns the limit that applies.
-func (p ProviderConfig) FirstByte() time.Duration {
-	if p.Timeout <= 0 {
-		return DefaultTimeout
-	}
-	return p.Timeout
-}
-
-// keyHint returns what to do about a missing key.
-func (p ProviderConfig) keyHint() string {
-	if p.KeyHint != "" {
-		return p.KeyHint
-	}
-	return "set providers." + p.Name + ".api_key"
-}
-
-// lacksVersion reports whether the address has no path at all, though the wire
-// is one that nearly always lives below /v1.
-func (p ProviderConfig) lacksVersion() bool {
-	u, err := url.Parse(p.BaseURL)
-	return err == nil && u.Host != "" && strings.Trim(u.Path, "/") == "" &&
-		slices.Contains([]string{"openai-chat", "openai-responses", "anthropic", "openrouter"}, p.Type)
-}
-
-// ModelFacts is what is known about a model. Zero fields are unknown; in
-// configuration they leave the catalogue's value.
-type ModelFacts struct {
-	Title         string
-	ContextWindow int64 // tokens
-	MaxOutput     int64 // tokens
-	Images        *bool
-	Audio         *bool
-	Tools         *bool
-	Thoughts      *bool
-	// The prices are US dollars per million tokens.
-	InputPrice      float64
-	OutputPrice     float64
-	CacheReadPrice  float64
-	CacheWritePrice float64
 }
 
 // Provider is a configured provider as an Opener gets it.
@@ -305,99 +226,4 @@ func (m *Models) Close() {
 // reach is a provider with the client that reaches it.
 func (m *Models) reach(p ProviderConfig) Provider {
 	return Provider{ProviderConfig: p, Client: m.clients[p.CAFile]}
-}
-
-// info puts together what is known of one of the provider's models.
-func (p ProviderConfig) info(model string) domain.ModelInfo {
-	info := domain.ModelInfo{
-		Ref:   domain.ModelRef{Provider: p.Name, Model: model},
-		Title: model,
-		Tools: true,
-	}
-	if f, ok := known(p.seller(), model); ok {
-		f.apply(&info)
-	}
-	p.Models[model].apply(&info)
-	return info
-}
-
-// apply overwrites what f knows.
-func (f ModelFacts) apply(info *domain.ModelInfo) {
-	if f.Title != "" {
-		info.Title = f.Title
-	}
-	if f.ContextWindow > 0 {
-		info.ContextWindow = f.ContextWindow
-	}
-	if f.MaxOutput > 0 {
-		info.MaxOutput = f.MaxOutput
-	}
-	for _, b := range []struct {
-		known *bool
-		to    *bool
-	}{{f.Images, &info.Images}, {f.Audio, &info.Audio}, {f.Tools, &info.Tools}, {f.Thoughts, &info.Thoughts}} {
-		if b.known != nil {
-			*b.to = *b.known
-		}
-	}
-	for _, price := range []struct {
-		known float64
-		to    *float64
-	}{
-		{f.InputPrice, &info.InputPrice},
-		{f.OutputPrice, &info.OutputPrice},
-		{f.CacheReadPrice, &info.CacheReadPrice},
-		{f.CacheWritePrice, &info.CacheWritePrice},
-	} {
-		if price.known > 0 {
-			*price.to = price.known
-		}
-	}
-}
-
-// checkKey tells whether a needed key is there.
-func (p ProviderConfig) checkKey() error {
-	_, err := p.key()
-	return err
-}
-
-// key returns the key, "" when the provider takes none.
-func (p ProviderConfig) key() (string, error) {
-	if p.APIKey == nil {
-		return "", nil
-	}
-	key, err := p.APIKey()
-	key = strings.TrimSpace(key)
-	switch {
-	case err != nil:
-		// The cause may quote what it read; only a coded one is known to be
-		// fit to show.
-		why := "its API key cannot be read"
-		var coded *domain.Error
-		if errors.As(err, &coded) {
-			why += ": " + coded.Msg
-		}
-		return "", p.noKey("provider \"" + p.Name + "\": " + why + "; " + p.keyHint())
-	case key == "" && p.KeyOptional:
-		return "", nil
-	case key == "":
-		return "", p.noKey("provider \"" + p.Name + "\" has no API key; " + p.keyHint())
-	case !printable(key):
-		return "", p.noKey("provider \"" + p.Name + "\": the API key holds a space, a line break or another character that no key has; check the key: " + p.keyHint())
-	}
-	return key, nil
-}
-
-func (p ProviderConfig) noKey(msg string) *domain.Error {
-	return domain.Errorf(domain.AuthRequired, "%s", msg).With("provider", p.Name).With("key", "missing")
-}
-
-// printable reports whether s is visible ASCII, as a header value must be.
-func printable(s string) bool {
-	for i := range len(s) {
-		if s[i] <= ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }

@@ -79,17 +79,10 @@ func New(p llm.Provider, info domain.ModelInfo) (*Model, error) {
 
 // base returns the address that the paths of the wire are put behind.
 func base(p llm.ProviderConfig) (*url.URL, error) {
-	address := p.BaseURL
-	if address == "" {
-		address = DefaultURL
+	u, err := p.Address(DefaultURL, DefaultURL, "/messages")
+	if err != nil {
+		return nil, err
 	}
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, domain.Errorf(domain.InvalidArgument,
-			"providers.%s.base_url must be an address such as %q", p.Name, DefaultURL)
-	}
-	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/messages")
-	u.RawPath, u.Fragment = "", ""
 	if u.Path == "" && u.Hostname() == officialHost {
 		u.Path = "/v1"
 	}

@@ -163,8 +163,8 @@ type endpoint struct {
 // parseEndpoint reads a provider's base_url. The region is that of the host,
 // else that of the query: "https://gateway.example/aws?region=eu-west-1".
 func parseEndpoint(name, base string) (endpoint, error) {
-	u, err := url.Parse(base)
-	if base == "" || err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+	u, ok := llm.HTTPAddress(base)
+	if !ok {
 		return endpoint{}, domain.Errorf(domain.InvalidArgument,
 			"providers.%s.base_url must be the address of a region, such as \"%s\"; AWS_REGION sets it", name, BaseURL("us-east-1"))
 	}

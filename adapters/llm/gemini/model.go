@@ -57,7 +57,7 @@ var _ ports.Model = (*Model)(nil)
 // New returns a model without asking its server anything. It fails with
 // InvalidArgument when the provider's address cannot be one.
 func New(p llm.Provider, info domain.ModelInfo) (*Model, error) {
-	base, err := endpoint(p.Name, p.BaseURL)
+	base, err := endpoint(p.ProviderConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -70,15 +70,11 @@ func New(p llm.Provider, info domain.ModelInfo) (*Model, error) {
 }
 
 // endpoint reads a base URL; its path has no slash at the end.
-func endpoint(name, base string) (*url.URL, error) {
-	if base == "" {
-		base = DefaultBaseURL
+func endpoint(p llm.ProviderConfig) (*url.URL, error) {
+	u, err := p.Address(DefaultBaseURL, DefaultBaseURL, "/models")
+	if err != nil {
+		return nil, err
 	}
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, domain.Errorf(domain.InvalidArgument, "providers.%s.base_url must be an address such as %q", name, DefaultBaseURL)
-	}
-	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/models")
 	if u.Host == "generativelanguage.googleapis.com" {
 		// The address of its other wire, and the one without a version, are
 		// what people have at hand.
@@ -86,7 +82,6 @@ func endpoint(name, base string) (*url.URL, error) {
 			u.Path = "/v1beta"
 		}
 	}
-	u.RawPath, u.Fragment = "", ""
 	return u, nil
 }
 

@@ -31,7 +31,7 @@ type listed struct {
 
 // probe lists the models that can be asked, which costs nothing.
 func probe(ctx context.Context, p llm.Provider) ([]string, error) {
-	base, err := endpoint(p.Name, p.BaseURL)
+	base, err := endpoint(p.ProviderConfig)
 	if err != nil {
 		return nil, err
 	}

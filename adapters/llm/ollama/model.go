@@ -60,7 +60,7 @@ var _ ports.Model = (*Model)(nil)
 // New returns a model without asking its server anything. It fails with
 // InvalidArgument when the provider's address cannot be one.
 func New(p llm.Provider, info domain.ModelInfo) (*Model, error) {
-	base, err := address(p.Name, p.BaseURL)
+	base, err := address(p.ProviderConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -71,19 +71,12 @@ func New(p llm.Provider, info domain.ModelInfo) (*Model, error) {
 }
 
 // address returns the server's address without a path of an API.
-func address(name, base string) (string, error) {
-	if base == "" {
-		base = DefaultURL
+func address(p llm.ProviderConfig) (string, error) {
+	u, err := p.Address(DefaultURL, DefaultURL, "/chat/completions", "/chat", "/v1", "/api")
+	if err != nil {
+		return "", err
 	}
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return "", domain.Errorf(domain.InvalidArgument, "providers.%s.base_url must be an address such as %q", name, DefaultURL)
-	}
-	path := strings.TrimRight(u.Path, "/")
-	for _, end := range []string{"/chat/completions", "/chat", "/v1", "/api"} {
-		path = strings.TrimRight(strings.TrimSuffix(path, end), "/")
-	}
-	u.Path, u.RawPath, u.RawQuery, u.Fragment = path, "", "", ""
+	u.RawQuery = ""
 	return u.String(), nil
 }
 
@@ -170,7 +163,7 @@ func (m *Model) receive(x *llm.Exchange, f *facts, emit llm.Emit) error {
 
 // probe asks for the list of models, which costs nothing.
 func probe(ctx context.Context, p llm.Provider) ([]string, error) {
-	base, err := address(p.Name, p.BaseURL)
+	base, err := address(p.ProviderConfig)
 	if err != nil {
 		return nil, err
 	}

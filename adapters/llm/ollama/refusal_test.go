@@ -197,7 +197,7 @@ func TestAddress(t *testing.T) {
 		"http://box/v1/chat/completions": "http://box", "https://ollama.com": "https://ollama.com", "https://ollama.com/api?x=1#y": "https://ollama.com",
 		"box:11434": "", "ftp://box": "", "http://": "", "://": "",
 	} {
-		got, err := address("fake", base)
+		got, err := address(llm.ProviderConfig{Name: "fake", BaseURL: base})
 		if got != want || (err != nil) != (want == "") {
 			t.Errorf("%q: %q, %v, want %q", base, got, err, want)
 		}

@@ -51,22 +51,18 @@ func Azure() llm.Opener {
 // base returns the base URL of a provider, without the path of chat
 // completions.
 func (v variant) base(p llm.ProviderConfig) (*url.URL, error) {
-	base, like := p.BaseURL, "http://127.0.0.1:11434/v1"
+	usual, like := "", "http://127.0.0.1:11434/v1"
 	switch v {
 	case openRouter:
-		if like = OpenRouterURL; base == "" {
-			base = OpenRouterURL
-		}
+		usual, like = OpenRouterURL, OpenRouterURL
 	case azure:
 		like = "https://RESOURCE.openai.azure.com/openai/v1"
 	case compatible, official:
 	}
-	u, err := url.Parse(base)
-	if base == "" || err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, domain.Errorf(domain.InvalidArgument, "providers.%s.base_url must be an address such as %q", p.Name, like)
+	u, err := p.Address(usual, like, completionsPath)
+	if err != nil {
+		return nil, err
 	}
-	u.Path = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(u.Path, "/"), completionsPath), "/")
-	u.RawPath, u.Fragment = "", ""
 	if v == azure {
 		return azureBase(p.Name, u)
 	}

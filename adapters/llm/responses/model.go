@@ -72,16 +72,11 @@ func New(p llm.Provider, info domain.ModelInfo) (*Model, error) {
 
 // endpoint puts a path behind the base URL.
 func endpoint(p llm.ProviderConfig, path string) (string, error) {
-	base := p.BaseURL
-	if base == "" {
-		base = DefaultURL
+	u, err := p.Address(DefaultURL, DefaultURL, "/responses")
+	if err != nil {
+		return "", err
 	}
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return "", domain.Errorf(domain.InvalidArgument, "providers.%s.base_url must be an address such as %q", p.Name, DefaultURL)
-	}
-	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/responses") + path
-	u.RawPath, u.Fragment = "", ""
+	u.Path += path
 	return u.String(), nil
 }
 
