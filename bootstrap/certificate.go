@@ -1,11 +1,15 @@
 package bootstrap
 
 import (
+	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"os"
 	"sync"
 	"time"
+
+	"github.com/berth-dev/berth/core/domain"
 )
 
 // certificatePoll is how often handshakes look whether the files changed.
@@ -57,13 +61,51 @@ func (c *certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := c.now(); now.Sub(c.looked) >= certificatePoll || now.Before(c.looked) {
-		c.looked = now
-		if fresh := c.stat(); !sameFile(fresh[0], c.seen[0]) || !sameFile(fresh[1], c.seen[1]) {
-			err := c.load()
-			c.changed(c.pair, err)
-		}
+		c.look(now)
 	}
 	return c.pair, nil
+}
+
+// refresh looks at the files now.
+func (c *certificates) refresh() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.look(c.now())
+}
+
+// look takes over the files if they changed. The caller holds the mutex.
+func (c *certificates) look(now time.Time) {
+	c.looked = now
+	if fresh := c.stat(); !sameFile(fresh[0], c.seen[0]) || !sameFile(fresh[1], c.seen[1]) {
+		err := c.load()
+		c.changed(c.pair, err)
+	}
+}
+
+// ends is when the certificate stops to be good.
+func (c *certificates) ends() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pair.Leaf.NotAfter
+}
+
+// soon is how long before its end a certificate is called old: those that are
+// renewed by themselves were renewed by then.
+const soon = 14 * 24 * time.Hour
+
+// doubts says what clients will not like about the time of a certificate; ""
+// when there is nothing. good is whether they take it all the same.
+func doubts(leaf *x509.Certificate, now time.Time) (why string, good bool) {
+	const form = "2006-01-02 15:04 MST"
+	switch {
+	case now.After(leaf.NotAfter):
+		return "the certificate was good until " + leaf.NotAfter.UTC().Format(form) + ", so clients refuse it; renew gateway.tls_cert", false
+	case now.Before(leaf.NotBefore):
+		return "the certificate is not good before " + leaf.NotBefore.UTC().Format(form) + ", so clients refuse it; check gateway.tls_cert and the clock of this machine", false
+	case now.Add(soon).After(leaf.NotAfter):
+		return "the certificate is good until " + leaf.NotAfter.UTC().Format(form) + "; renew gateway.tls_cert before that", true
+	}
+	return "", true
 }
 
 // sameFile reports whether a file is as it was. One that is not there now is
@@ -73,4 +115,32 @@ func sameFile(now, before os.FileInfo) bool {
 		return now == nil
 	}
 	return os.SameFile(now, before) && now.Size() == before.Size() && now.ModTime().Equal(before.ModTime())
+}
+
+// renewed tells of another certificate, also those who know the gateway by it.
+func (s *daemonServer) renewed(now *tls.Certificate, err error) {
+	ctx := context.Background()
+	if err == nil && s.gateway.ready.Load() { // at the end the file is taken away
+		info := *s.info.Load()
+		info.Fingerprint = fingerprint(now.Certificate[0])
+		s.info.Store(&info)
+		err = announce(s.cfg.DataDir, info, s.keys.bridge)
+	}
+	if err != nil {
+		s.gateway.observer.Observe(ctx, domain.Trouble{Where: "gateway: the renewed certificate", Err: err})
+		return
+	}
+	s.gateway.observer.Observe(ctx, domain.Noted{What: "the certificate was renewed"})
+	s.doubt(ctx, now)
+}
+
+// doubt tells what clients will not like about a certificate.
+func (s *daemonServer) doubt(ctx context.Context, c *tls.Certificate) {
+	switch why, good := doubts(c.Leaf, s.gateway.clock()); {
+	case why == "":
+	case good:
+		s.gateway.observer.Observe(ctx, domain.Noted{What: why})
+	default:
+		s.gateway.observer.Observe(ctx, domain.Trouble{Where: why})
+	}
 }

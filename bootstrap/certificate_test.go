@@ -2,8 +2,11 @@ package bootstrap
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -63,7 +66,59 @@ func TestCertificates(t *testing.T) {
 	if bytes.Equal(current(), second) || renewed != 2 {
 		t.Errorf("%d renewals were told", renewed)
 	}
+	third := current()
+	certificate(t, dir)
+	if c.refresh(); bytes.Equal(current(), third) || renewed != 3 {
+		t.Errorf("who asks waits for a minute; %d renewals were told", renewed)
+	}
 	if _, err := loadCertificates(cert+"x", key, time.Now); err == nil {
 		t.Error("a file that is not there was read")
+	}
+}
+
+// What is wrong with a certificate's time is told before clients find out.
+func TestDoubts(t *testing.T) {
+	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	leaf := &x509.Certificate{NotBefore: from, NotAfter: from.AddDate(0, 3, 0)}
+	for _, tt := range []struct {
+		name string
+		now  time.Time
+		why  string
+		good bool
+	}{
+		{"good", from.AddDate(0, 1, 0), "", true},
+		{"not yet", from.Add(-time.Second), "not good before 2026-01-01", false},
+		{"nearly over", leaf.NotAfter.Add(-soon + time.Second), "good until 2026-04-01 00:00 UTC; renew", true},
+		{"over", leaf.NotAfter.Add(time.Second), "was good until 2026-04-01", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			why, good := doubts(leaf, tt.now)
+			if good != tt.good || (why == "") != (tt.why == "") || !strings.Contains(why, tt.why) {
+				t.Errorf("%q and %v, want %q and %v", why, good, tt.why, tt.good)
+			}
+		})
+	}
+}
+
+// The daemon tells of a certificate that is over, and takes a renewed one when
+// it is asked to reload, whatever is wrong with the configuration.
+func TestDaemon_Certificates(t *testing.T) {
+	w := written{t, t.TempDir()}
+	cert, key := certificate(t, w.dir)
+	d, log := w.daemonOf("tls_cert = \""+cert+"\"\ntls_key = \""+key+"\"\n", WithClock(func() time.Time { return time.Now().AddDate(0, 0, 1) }))
+	before := d.Info().Fingerprint
+	certificate(t, w.dir)
+	w.set("[gateway\n")
+	if err := d.Reload(); err == nil {
+		t.Error("a broken configuration was taken")
+	}
+	if d.Info().Fingerprint == before {
+		t.Error("the certificate is the old one")
+	}
+	if err := d.Stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if got := log.String(); strings.Count(got, "the certificate was good until") != 2 || !strings.Contains(got, "the certificate was renewed") {
+		t.Errorf("the log:\n%s", got)
 	}
 }

@@ -84,8 +84,12 @@ func (d *Daemon) Info() DaemonInfo { return *d.server.info.Load() }
 func (d *Daemon) Failed() <-chan error { return d.server.failed }
 
 // Reload reads the configuration again, if it is known from where, and tells in
-// the log what came of it. A broken one changes nothing.
+// the log what came of it. A broken one changes nothing. The files of the
+// certificate are looked at in any case.
 func (d *Daemon) Reload() error {
+	if d.server.certificates != nil {
+		d.server.certificates.refresh()
+	}
 	if d.app.opts.reread == nil {
 		return domain.Errorf(domain.Unsupported, "this daemon does not know where its configuration came from")
 	}
@@ -126,17 +130,27 @@ func RunDaemon(cfg *Config, opts ...Option) error {
 	if err != nil {
 		return err
 	}
-	if err := manager.tell("READY=1", "STATUS=listening on "+d.Info().Address); err != nil {
-		d.server.gateway.observer.Observe(context.Background(), domain.Trouble{Where: "the service manager cannot be told that the daemon is ready", Err: err})
+	ready := func() {
+		if err := manager.ready("listening on " + d.Info().Address); err != nil {
+			d.server.gateway.observer.Observe(context.Background(), domain.Trouble{Where: "the service manager cannot be told that the daemon is ready", Err: err})
+		}
 	}
+	ready()
 	if err := forgetVariables(cfg.SecretVariables()); err != nil {
 		d.server.gateway.observer.Observe(context.Background(), domain.Trouble{Where: keysVisible, Err: err})
 	}
+	over := make(chan struct{})
+	defer close(over)
+	go manager.reassure(over, func() { d.app.p.Sessions.Stats() }) // ends with over, or with the process if that hangs
 	return conduct{
 		signals: signals, failed: d.Failed(), limit: cfg.Gateway.Drain,
-		reload: func() { _ = d.Reload() },                         // told in the log
-		leave:  func() { _ = manager.leaving(cfg.Gateway.Drain) }, // it has its own limit
-		drain:  d.Drain,
+		reload: func() {
+			_ = manager.reloading() // what is told next says what is wrong with it
+			_ = d.Reload()          // told in the log
+			ready()
+		},
+		leave: func() { _ = manager.leaving(cfg.Gateway.Drain) }, // it has its own limit
+		drain: d.Drain,
 		stop: func(ctx context.Context) error {
 			if err := d.Stop(ctx); err != nil {
 				return fmt.Errorf("stop: %w", err)
@@ -171,6 +185,8 @@ type daemonServer struct {
 	info    atomic.Pointer[DaemonInfo]
 	failed  chan error
 	serving sync.WaitGroup
+	// certificates is nil without TLS. It is set before anything is served.
+	certificates *certificates
 }
 
 func newDaemonServer(lc fx.Lifecycle, cfg *Config, g *gateway, k *gatewayKeys, h *http.Server) *daemonServer {
@@ -188,7 +204,8 @@ func (s *daemonServer) start(ctx context.Context) error {
 			return err
 		}
 		certificate = fingerprint(c.pair.Certificate[0])
-		c.changed = s.renewed
+		c.changed, s.certificates = s.renewed, c
+		s.doubt(ctx, c.pair)
 		s.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
 	}
 	listeners, err := listen(ctx, s.cfg)
@@ -222,22 +239,6 @@ func (s *daemonServer) start(ctx context.Context) error {
 	s.gateway.ready.Store(true)
 	s.advise(ctx)
 	return nil
-}
-
-// renewed tells of another certificate, also those who know the gateway by it.
-func (s *daemonServer) renewed(now *tls.Certificate, err error) {
-	ctx := context.Background()
-	if err == nil && s.gateway.ready.Load() { // at the end the file is taken away
-		info := *s.info.Load()
-		info.Fingerprint = fingerprint(now.Certificate[0])
-		s.info.Store(&info)
-		err = announce(s.cfg.DataDir, info, s.keys.bridge)
-	}
-	if err != nil {
-		s.gateway.observer.Observe(ctx, domain.Trouble{Where: "gateway: the renewed certificate", Err: err})
-		return
-	}
-	s.gateway.observer.Observe(ctx, domain.Noted{What: "the certificate was renewed"})
 }
 
 func (s *daemonServer) serve(l net.Listener, secure bool) error {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -208,7 +209,10 @@ func TestCheckDaemon_Sockets(t *testing.T) {
 	}
 }
 
-func TestServiceManager(t *testing.T) {
+// toldTo listens as a service manager and returns what comes, one after
+// another. The environment is that of a service.
+func toldTo(t *testing.T) (next func() string) {
+	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("no sockets of datagrams with a path here")
 	}
@@ -222,26 +226,99 @@ func TestServiceManager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	t.Cleanup(func() { _ = l.Close() })
 	t.Setenv("NOTIFY_SOCKET", path)
+	return func() string {
+		t.Helper()
+		buf := make([]byte, 1000)
+		n, err := l.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(buf[:n])
+	}
+}
+
+func TestServiceManager(t *testing.T) {
+	next := toldTo(t)
 	m := findServiceManager()
 	if _, there := os.LookupEnv("NOTIFY_SOCKET"); there {
 		t.Error("commands would get the variable")
 	}
-	if err := m.tell("READY=1", "STATUS=x"); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.leaving(30 * time.Second); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"READY=1\nSTATUS=x", "STOPPING=1\nEXTEND_TIMEOUT_USEC=40000000"} {
-		buf := make([]byte, 1000)
-		n, err := l.Read(buf)
-		if err != nil || string(buf[:n]) != want {
-			t.Errorf("told %q, %v; want %q", buf[:n], err, want)
+	before, _ := sinceBoot()
+	for _, tt := range []struct {
+		tell func() error
+		want string
+	}{
+		{func() error { return m.ready("x") }, "READY=1\nSTATUS=x"},
+		{m.reloading, "RELOADING=1"},
+		{func() error { return m.leaving(30 * time.Second) }, "STOPPING=1\nSTATUS=ending\nEXTEND_TIMEOUT_USEC=40000000"},
+	} {
+		if err := tt.tell(); err != nil {
+			t.Fatal(err)
+		}
+		got, at, timed := strings.Cut(next(), "\nMONOTONIC_USEC=")
+		if got != tt.want {
+			t.Errorf("told %q, want %q", got, tt.want)
+		}
+		if want := runtime.GOOS == "linux" && tt.want == "RELOADING=1"; timed != want {
+			t.Errorf("%q has a time: %v, want %v", got, timed, want)
+		}
+		if usec, err := strconv.ParseInt(at, 10, 64); timed && (err != nil || time.Duration(usec)*time.Microsecond < before.Truncate(time.Microsecond)) {
+			t.Errorf("the reload was at %s, %v; before it, it was %v", at, err, before)
 		}
 	}
 	if err := (serviceManager{}).tell("READY=1"); err != nil {
 		t.Errorf("without a manager: %v", err)
 	}
+}
+
+// A manager that waits for signs of life gets them for as long as there is
+// life, and one that waits for another process or for none gets none.
+func TestServiceManager_Watchdog(t *testing.T) {
+	next := toldTo(t)
+	path := os.Getenv("NOTIFY_SOCKET")
+	own := strconv.Itoa(os.Getpid())
+	for _, tt := range []struct {
+		name, usec, pid string
+		want            time.Duration
+	}{
+		{"for us", "2000", own, 2 * time.Millisecond}, {"for whoever reads it", "2000", "", 2 * time.Millisecond},
+		{"for another", "2000", own + "1", 0}, {"no time", "", own, 0}, {"not a number", "soon", own, 0}, {"none", "0", own, 0},
+	} {
+		t.Setenv("NOTIFY_SOCKET", path)
+		t.Setenv("WATCHDOG_USEC", tt.usec)
+		t.Setenv("WATCHDOG_PID", tt.pid)
+		if m := findServiceManager(); m.patience != tt.want {
+			t.Errorf("%s: it waits for %v, want %v", tt.name, m.patience, tt.want)
+		}
+		for _, name := range []string{"WATCHDOG_USEC", "WATCHDOG_PID"} {
+			if _, there := os.LookupEnv(name); there {
+				t.Errorf("%s: commands would get %s", tt.name, name)
+			}
+		}
+	}
+	(serviceManager{socket: path}).reassure(nil, func() { t.Error("nobody waits for it") }) // returns
+
+	m := serviceManager{socket: path, patience: 2 * time.Millisecond}
+	over, ended, asked := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		m.reassure(over, func() { <-asked })
+	}()
+	for range 3 {
+		asked <- struct{}{} // it lives
+		if got := next(); got != "WATCHDOG=1" {
+			t.Errorf("told %q", got)
+		}
+	}
+	if err := m.tell("x"); err != nil { // it hangs now, so nothing can be before this
+		t.Fatal(err)
+	}
+	if got := next(); got != "x" {
+		t.Errorf("it hangs, and told %q", got)
+	}
+	close(asked)
+	close(over)
+	<-ended
 }

@@ -39,11 +39,11 @@ func TestUnits(t *testing.T) {
 		want map[string]string
 	}{
 		{"docs/deploy/systemd/berth.service", map[string]string{
-			"Type": "notify", "ExecStart": "/usr/local/bin/berth daemon", "ExecReload": "/bin/kill -HUP $MAINPID", "KillMode": "mixed", "OOMPolicy": "continue",
+			"Type": "notify", "ExecStart": "/usr/local/bin/berth daemon", "ExecReload": "/bin/kill -HUP $MAINPID", "KillMode": "mixed", "OOMPolicy": "continue", "WatchdogSec": "60",
 			"RestrictNamespaces": "user mnt pid ipc uts net", "NoNewPrivileges": "yes", "CapabilityBoundingSet": "", "ProtectSystem": "strict", "User": "berth",
 		}},
 		{"docs/deploy/systemd-user/berth.service", map[string]string{
-			"Type": "notify", "ExecStart": "%h/.local/bin/berth daemon", "ExecReload": "/bin/kill -HUP $MAINPID", "KillMode": "mixed",
+			"Type": "notify", "ExecStart": "%h/.local/bin/berth daemon", "ExecReload": "/bin/kill -HUP $MAINPID", "KillMode": "mixed", "WatchdogSec": "60",
 			"RestrictNamespaces": "user mnt pid ipc uts net", "NoNewPrivileges": "yes",
 		}},
 	} {
