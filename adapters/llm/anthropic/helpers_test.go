@@ -34,11 +34,6 @@ func open(t *testing.T, h http.Handler, change func(*llm.Provider, *domain.Model
 	return m
 }
 
-// named gives the model of a test another name.
-func named(name string) func(*llm.Provider, *domain.ModelInfo) {
-	return func(_ *llm.Provider, info *domain.ModelInfo) { info.Ref.Model = name }
-}
-
 // answers is a server that answers with fixed bytes.
 func answers(contentType, body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

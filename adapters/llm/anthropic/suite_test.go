@@ -21,3 +21,6 @@ func TestModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) { porttest.Model(porttest.Bubble(t), style.Dialect().Harness()) })
 	}
 }
+
+// TestSocket runs what needs a real socket.
+func TestSocket(t *testing.T) { anthropictest.Dialect().Socket(t) }

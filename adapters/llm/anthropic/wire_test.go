@@ -1,10 +1,7 @@
 package anthropic
 
 import (
-	"context"
-	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -12,9 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/adapters/llm/llmtest"
@@ -123,74 +117,6 @@ func TestWire_Headers(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestWire_KeepAlive: a connection serves the next request after a reply that
-// was read to its end.
-func TestWire_KeepAlive(t *testing.T) {
-	var opened atomic.Int32
-	server := httptest.NewUnstartedServer(answers("text/event-stream", okBody()))
-	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-		if s == http.StateNew {
-			opened.Add(1)
-		}
-	}
-	server.Start()
-	defer server.Close()
-	p := llm.Provider{Client: llm.NewClient(llm.HTTPConfig{}), ProviderConfig: llm.ProviderConfig{Name: "fake", BaseURL: server.URL}}
-	defer p.Client.Close()
-	m, err := New(p, domain.ModelInfo{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 5 {
-		if line, err := got(t, m, porttest.SampleRequest()); line != "a .stop" {
-			t.Fatalf("%q, %v", line, err)
-		}
-	}
-	if n := opened.Load(); n != 1 {
-		t.Errorf("%d connections were opened for 5 requests", n)
-	}
-}
-
-// TestWire_Cancel: the server sees the connection end within milliseconds of a
-// cancel and of leaving the loop, and nothing is left running.
-func TestWire_Cancel(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	gone := make(chan time.Time, 1)
-	m, server := loopback(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		_, _ = io.Copy(io.Discard, req.Body)
-		_, _ = io.WriteString(w, said("a"))
-		_ = http.NewResponseController(w).Flush()
-		<-req.Context().Done()
-		gone <- time.Now()
-	}))
-	for name, leave := range map[string]bool{"cancel": false, "leave": true} {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		var at time.Time
-		var last error
-		for ev, err := range m.Stream(ctx, porttest.SampleRequest()) {
-			last = err
-			if _, ok := ev.(domain.TextDelta); ok {
-				at = time.Now()
-				if leave {
-					break
-				}
-				cancel(domain.CancelledByClient)
-			}
-		}
-		returned, seen := time.Since(at), (<-gone).Sub(at)
-		if returned > 100*time.Millisecond || seen > 100*time.Millisecond {
-			t.Errorf("%s: Stream returned after %s, the server saw it after %s", name, returned, seen)
-		}
-		if !leave && !errors.Is(last, domain.CancelledByClient) {
-			t.Errorf("%s: %v", name, last)
-		}
-		t.Logf("%s: Stream returned after %s, the server saw it after %s", name, returned, seen)
-		cancel(nil)
-	}
-	m.provider.Client.Close()
-	server.Close()
 }
 
 // TestWire_Redirect: keys and the conversation go nowhere but to the address

@@ -90,3 +90,6 @@ func TestProbe(t *testing.T) {
 		}
 	}
 }
+
+// TestSocket runs what needs a real socket.
+func TestSocket(t *testing.T) { bedrocktest.Dialect().Socket(t) }

@@ -1,20 +1,16 @@
 package gemini
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/berth-dev/berth/adapters/llm"
+	"github.com/berth-dev/berth/adapters/llm/llmtest"
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports/porttest"
 )
@@ -38,43 +34,6 @@ func loopback(t testing.TB, h http.Handler, change func(*llm.Provider)) *Model {
 		server.Close()
 	})
 	return m
-}
-
-// TestLoopback_Cancel: the server sees the connection end at once after a
-// cancel and after leaving the loop, and nothing is left running.
-func TestLoopback_Cancel(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	for name, leave := range map[string]bool{"cancel": false, "leave": true} {
-		t.Run(name, func(t *testing.T) {
-			gone := make(chan time.Time, 1)
-			m := loopback(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-				_, _ = io.Copy(io.Discard, req.Body)
-				_, _ = io.WriteString(w, data(say(a)))
-				_ = http.NewResponseController(w).Flush()
-				<-req.Context().Done()
-				gone <- time.Now()
-			}), nil)
-			ctx, cancel := context.WithCancelCause(t.Context())
-			defer cancel(nil)
-			var at time.Time
-			var last error
-			for ev, err := range m.Stream(ctx, porttest.SampleRequest()) {
-				last = err
-				if _, ok := ev.(domain.TextDelta); ok {
-					at = time.Now()
-					if leave {
-						break
-					}
-					cancel(domain.CancelledByClient)
-				}
-			}
-			seen := (<-gone).Sub(at)
-			t.Logf("seen after %s", seen)
-			if seen > 500*time.Millisecond || !leave && !errors.Is(last, domain.CancelledByClient) {
-				t.Errorf("the server saw it after %s; the stream ended with %v", seen, last)
-			}
-		})
-	}
 }
 
 // TestLoopback_Keys: the key is in its header and nowhere else, and a header
@@ -153,14 +112,12 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-const benchChunks = 5000
-
 // benchBody is a stream of 5,000 chunks of 20 bytes, as the API writes it.
 func benchBody() string {
 	chunk := data(`{"candidates": [{"content": {"parts": [{"text": "c1234 twenty bytes ok"}],"role": "model"},"index": 0}],` +
 		`"usageMetadata": {"promptTokenCount": 8,"candidatesTokenCount": 12,"totalTokenCount": 111,"promptTokensDetails": [{"modality": "TEXT","tokenCount": 8}],"thoughtsTokenCount": 91},` +
 		`"modelVersion": "gemini-3-flash","responseId": "mJ4saZ-1C5vWz7IP1q2x-Qo"}`)
-	return strings.Repeat(chunk, benchChunks) + data(ends("STOP", `{"text":""}`))
+	return strings.Repeat(chunk, llmtest.Chunks) + data(ends("STOP", `{"text":""}`))
 }
 
 // canned answers every request with the same bytes, without a network.
@@ -188,55 +145,12 @@ func over(t testing.TB, rt http.RoundTripper) *Model {
 	return m
 }
 
-func drain(b *testing.B, m *Model) {
-	b.Helper()
-	chunks := 0
-	for ev, err := range m.Stream(b.Context(), porttest.SampleRequest()) {
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, ok := ev.(domain.TextDelta); ok {
-			chunks++
-		}
-	}
-	if chunks != benchChunks {
-		b.Fatalf("%d chunks", chunks)
-	}
-}
-
-func perChunk(b *testing.B) {
-	ns := float64(b.Elapsed().Nanoseconds()) / float64(b.N) / benchChunks
-	b.ReportMetric(ns, "ns/chunk")
-	b.ReportMetric(1e9/ns, "chunks/s")
-}
-
 // BenchmarkReader is the cost of a chunk on our side: reading, decoding,
 // passing on.
-func BenchmarkReader(b *testing.B) {
-	m := over(b, canned{body: benchBody()})
-	b.ReportAllocs()
-	for b.Loop() {
-		drain(b, m)
-	}
-	perChunk(b)
-}
+func BenchmarkReader(b *testing.B) { llmtest.BenchChunks(b, over(b, canned{body: benchBody()})) }
 
 // BenchmarkLoopback is the same from a server on this machine that flushes
 // every chunk.
 func BenchmarkLoopback(b *testing.B) {
-	body := []byte(benchBody())
-	m := loopback(b, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		c := http.NewResponseController(w)
-		for rest := body; len(rest) > 0; {
-			n := bytes.Index(rest, []byte("\r\n\r\n")) + 4
-			_, _ = w.Write(rest[:n])
-			_ = c.Flush()
-			rest = rest[n:]
-		}
-	}), nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		drain(b, m)
-	}
-	perChunk(b)
+	llmtest.BenchChunks(b, loopback(b, llmtest.Piecewise(benchBody(), llmtest.Behind("\r\n\r\n")), nil))
 }

@@ -51,3 +51,6 @@ func TestModels(t *testing.T) {
 		},
 	})
 }
+
+// TestSocket runs what needs a real socket.
+func TestSocket(t *testing.T) { geminitest.Dialect().Socket(t) }

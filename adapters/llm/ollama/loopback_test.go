@@ -1,19 +1,13 @@
 package ollama
 
 import (
-	"context"
-	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
@@ -30,67 +24,6 @@ func over(t testing.TB, server *httptest.Server) *Model {
 	}
 	t.Cleanup(p.Client.Close)
 	return m
-}
-
-// TestLoopback_KeepAlive: one connection serves the questions about the model
-// and all its replies.
-func TestLoopback_KeepAlive(t *testing.T) {
-	var opened atomic.Int32
-	server := httptest.NewUnstartedServer(&server{version: "0.30.1", chat: answer(http.StatusOK, text("a")+done("stop", ""))})
-	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-		if s == http.StateNew {
-			opened.Add(1)
-		}
-	}
-	server.Start()
-	defer server.Close()
-	m := over(t, server)
-	for range 5 {
-		if line, err := got(t, m, porttest.SampleRequest()); line != "a .stop" {
-			t.Fatalf("%q, %v", line, err)
-		}
-	}
-	if n := opened.Load(); n != 1 {
-		t.Errorf("%d connections were opened for 5 replies", n)
-	}
-}
-
-// TestLoopback_Cancel: the server sees the connection end within milliseconds
-// of a cancel and of leaving the loop, and nothing is left running.
-func TestLoopback_Cancel(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	gone := make(chan time.Time, 1)
-	server := httptest.NewServer(&server{version: "0.30.1", chat: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		_, _ = io.WriteString(w, text("a"))
-		_ = http.NewResponseController(w).Flush()
-		<-req.Context().Done()
-		gone <- time.Now()
-	})})
-	m := over(t, server)
-	for name, leave := range map[string]bool{"cancel": false, "leave": true} {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		var at time.Time
-		var last error
-		for ev, err := range m.Stream(ctx, porttest.SampleRequest()) {
-			last = err
-			if _, ok := ev.(domain.TextDelta); ok {
-				at = time.Now()
-				if leave {
-					break
-				}
-				cancel(domain.CancelledByClient)
-			}
-		}
-		if seen := (<-gone).Sub(at); seen > 100*time.Millisecond {
-			t.Errorf("%s: the server saw it after %s", name, seen)
-		}
-		if !leave && !errors.Is(last, domain.CancelledByClient) {
-			t.Errorf("%s: %v", name, last)
-		}
-		cancel(nil)
-	}
-	m.provider.Client.Close()
-	server.Close()
 }
 
 // TestSlowCall: a server that says nothing while its model writes a call is

@@ -46,3 +46,6 @@ func TestModels(t *testing.T) {
 		},
 	})
 }
+
+// TestSocket runs what needs a real socket.
+func TestSocket(t *testing.T) { ollamatest.Dialect().Socket(t) }

@@ -3,86 +3,45 @@ package openai
 import (
 	"bytes"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/berth-dev/berth/adapters/llm"
+	"github.com/berth-dev/berth/adapters/llm/llmtest"
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports/porttest"
 )
 
-const benchChunks = 5000
-
 // benchBody is a stream of 5,000 chunks of 20 bytes, as servers write it.
 func benchBody() string {
 	chunk := `data: {"id":"chatcmpl-9","object":"chat.completion.chunk","created":1700000000,"model":"fake-1","choices":[{"index":0,"delta":{"content":"c1234 twenty bytes ok"},"finish_reason":null}]}` + "\n\n"
-	return strings.Repeat(chunk, benchChunks) + data(ended("stop"), `{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":10}}`, done)
+	return strings.Repeat(chunk, llmtest.Chunks) + data(ended("stop"), `{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":10}}`, done)
 }
 
-// canned answers every request with the same bytes, without a network.
-type canned string
-
-func (c canned) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(c)))}, nil
-}
-
-func drain(b *testing.B, m *Model) {
-	b.Helper()
-	chunks := 0
-	for ev, err := range m.Stream(b.Context(), porttest.SampleRequest()) {
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, ok := ev.(domain.TextDelta); ok {
-			chunks++
-		}
+// cannedModel is a model whose every reply is benchBody.
+func cannedModel(t testing.TB) *Model {
+	t.Helper()
+	p := llm.Provider{Client: llm.NewClient(llm.HTTPConfig{Transport: llmtest.Canned(benchBody())}), ProviderConfig: llm.ProviderConfig{Name: "fake", BaseURL: "http://fake.invalid"}}
+	m, err := New(p, domain.ModelInfo{Ref: domain.ModelRef{Provider: "fake", Model: "fake-1"}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if chunks != benchChunks {
-		b.Fatalf("%d chunks", chunks)
-	}
-}
-
-func perChunk(b *testing.B) {
-	ns := float64(b.Elapsed().Nanoseconds()) / float64(b.N) / benchChunks
-	b.ReportMetric(ns, "ns/chunk")
-	b.ReportMetric(1e9/ns, "chunks/s")
+	return m
 }
 
 // BenchmarkReader is the cost of a chunk on our side: reading, decoding,
 // passing on.
-func BenchmarkReader(b *testing.B) {
-	p := llm.Provider{Client: llm.NewClient(llm.HTTPConfig{Transport: canned(benchBody())}), ProviderConfig: llm.ProviderConfig{Name: "fake", BaseURL: "http://fake.invalid"}}
-	m, err := New(p, domain.ModelInfo{Ref: domain.ModelRef{Provider: "fake", Model: "fake-1"}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		drain(b, m)
-	}
-	perChunk(b)
-}
+func BenchmarkReader(b *testing.B) { llmtest.BenchChunks(b, cannedModel(b)) }
+
+// TestReader_Allocations: a chunk costs its text and the event that carries
+// it, and nothing that grows with the reply.
+func TestReader_Allocations(t *testing.T) { llmtest.Allocations(t, cannedModel(t), 2.1) }
 
 // BenchmarkLoopback is the same from a server on this machine that flushes
 // every chunk.
 func BenchmarkLoopback(b *testing.B) {
-	body := []byte(benchBody())
-	m, _ := loopback(b, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		c := http.NewResponseController(w)
-		for rest := body; len(rest) > 0; {
-			n := bytes.Index(rest, []byte("\n\n")) + 2
-			_, _ = w.Write(rest[:n])
-			_ = c.Flush()
-			rest = rest[n:]
-		}
-	}), nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		drain(b, m)
-	}
-	perChunk(b)
+	m, _ := loopback(b, llmtest.Piecewise(benchBody(), llmtest.Behind("\n\n")), nil)
+	llmtest.BenchChunks(b, m)
 }
 
 // BenchmarkFirstText is a whole request of one chunk to a server on this
@@ -91,18 +50,7 @@ func BenchmarkFirstText(b *testing.B) {
 	h := answer("text/event-stream", data(text("a"), ended("stop"), done))
 	b.Run("model", func(b *testing.B) {
 		m, _ := loopback(b, h, nil)
-		var first time.Duration
-		n := 0
-		for b.Loop() {
-			began := time.Now()
-			for ev := range m.Stream(b.Context(), porttest.SampleRequest()) {
-				if _, ok := ev.(domain.TextDelta); ok {
-					first += time.Since(began)
-					n++
-				}
-			}
-		}
-		b.ReportMetric(float64(first.Microseconds())/float64(n), "us-to-first-text")
+		llmtest.BenchFirstText(b, m)
 	})
 	b.Run("bare", func(b *testing.B) {
 		m, server := loopback(b, h, nil)
@@ -160,25 +108,5 @@ func BenchmarkRender(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.SetBytes(int64(len(body)))
-	}
-}
-
-// TestReader_Allocations: a chunk costs its text and the event that carries
-// it, and nothing that grows with the reply.
-func TestReader_Allocations(t *testing.T) {
-	p := llm.Provider{Client: llm.NewClient(llm.HTTPConfig{Transport: canned(benchBody())}), ProviderConfig: llm.ProviderConfig{Name: "fake", BaseURL: "http://fake.invalid"}}
-	m, err := New(p, domain.ModelInfo{Ref: domain.ModelRef{Provider: "fake", Model: "fake-1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	allocs := testing.AllocsPerRun(3, func() {
-		for _, err := range m.Stream(t.Context(), porttest.SampleRequest()) {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
-	if allocs > 2.1*benchChunks {
-		t.Errorf("%.0f allocations for %d chunks", allocs, benchChunks)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing/iotest"
 
 	"github.com/berth-dev/berth/adapters/llm"
+	"github.com/berth-dev/berth/adapters/llm/llmtest"
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports/porttest"
 )
@@ -45,7 +46,7 @@ func FuzzStream(f *testing.F) {
 		return got(t, m, porttest.SampleRequest())
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		line, err := ask(t, canned(body))
+		line, err := ask(t, llmtest.Canned(body))
 		slowly, slowErr := ask(t, dripping(body))
 		if line != slowly || fmt.Sprint(err) != fmt.Sprint(slowErr) {
 			t.Fatalf("at once %q, %v\na byte at a time %q, %v", line, err, slowly, slowErr)

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports/porttest"
@@ -45,34 +43,6 @@ func loopback(t testing.TB, h http.Handler, change func(*llm.Provider, *llm.HTTP
 	return m, server
 }
 
-// TestLoopback_KeepAlive: a connection serves the next request after a reply
-// that was read to its end.
-func TestLoopback_KeepAlive(t *testing.T) {
-	var opened atomic.Int32
-	server := httptest.NewUnstartedServer(answer("text/event-stream", data(text("a"), ended("stop"), done)))
-	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-		if s == http.StateNew {
-			opened.Add(1)
-		}
-	}
-	server.Start()
-	defer server.Close()
-	p := llm.Provider{Client: llm.NewClient(llm.HTTPConfig{}), ProviderConfig: llm.ProviderConfig{Name: "fake", BaseURL: server.URL}}
-	defer p.Client.Close()
-	m, err := New(p, domain.ModelInfo{Ref: domain.ModelRef{Provider: "fake", Model: "fake-1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 5 {
-		if line, err := got(t, m, porttest.SampleRequest()); line != "a .stop" {
-			t.Fatalf("%q, %v", line, err)
-		}
-	}
-	if n := opened.Load(); n != 1 {
-		t.Errorf("%d connections were opened for 5 requests", n)
-	}
-}
-
 // endlessStream sends text until the client goes, and tells when it has.
 func endlessStream(gone chan<- time.Time) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -82,40 +52,6 @@ func endlessStream(gone chan<- time.Time) http.Handler {
 		<-req.Context().Done()
 		gone <- time.Now()
 	})
-}
-
-// TestLoopback_Cancel: the server sees the connection end within milliseconds
-// of a cancel and of leaving the loop, and nothing is left running.
-func TestLoopback_Cancel(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	gone := make(chan time.Time, 1)
-	m, server := loopback(t, endlessStream(gone), nil)
-	for name, leave := range map[string]bool{"cancel": false, "leave": true} {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		var at time.Time
-		var last error
-		for ev, err := range m.Stream(ctx, porttest.SampleRequest()) {
-			last = err
-			if _, ok := ev.(domain.TextDelta); ok {
-				at = time.Now()
-				if leave {
-					break
-				}
-				cancel(domain.CancelledByClient)
-			}
-		}
-		returned := time.Since(at)
-		seen := (<-gone).Sub(at)
-		if returned > 100*time.Millisecond || seen > 100*time.Millisecond {
-			t.Errorf("%s: Stream returned after %s, the server saw it after %s", name, returned, seen)
-		}
-		if !leave && !errors.Is(last, domain.CancelledByClient) {
-			t.Errorf("%s: %v", name, last)
-		}
-		cancel(nil)
-	}
-	m.provider.Client.Close()
-	server.Close()
 }
 
 // TestLoopback_Unreachable: what is wrong with an address is said, and no

@@ -78,3 +78,6 @@ func TestProbe(t *testing.T) {
 		})
 	}
 }
+
+// TestSocket runs what needs a real socket.
+func TestSocket(t *testing.T) { chattest.Dialect().Socket(t) }

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,16 +10,15 @@ import (
 	"testing/iotest"
 
 	"github.com/berth-dev/berth/adapters/llm"
+	"github.com/berth-dev/berth/adapters/llm/llmtest"
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports/porttest"
 )
 
-const benchChunks = 5000
-
 // benchBody is a stream of 5,000 chunks of 20 bytes, as OpenAI writes it.
 func benchBody() string {
 	var b strings.Builder
-	for i := range benchChunks {
+	for i := range llmtest.Chunks {
 		fmt.Fprintf(&b, "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":%d,"+
 			"\"item_id\":\"msg_68af4030baa48193b0b43b4c2a176a1a\",\"output_index\":0,\"content_index\":0,\"delta\":\"c1234 twenty bytes ok\","+
 			"\"logprobs\":[],\"obfuscation\":\"Vdu8Ig\"}\n\n", i)
@@ -55,52 +53,14 @@ func cannedModel(t testing.TB, c canned) *Model {
 	return m
 }
 
-func drain(b *testing.B, m *Model) {
-	b.Helper()
-	chunks := 0
-	for ev, err := range m.Stream(b.Context(), porttest.SampleRequest()) {
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, ok := ev.(domain.TextDelta); ok {
-			chunks++
-		}
-	}
-	if chunks != benchChunks {
-		b.Fatalf("%d chunks", chunks)
-	}
-}
-
-func perChunk(b *testing.B) {
-	ns := float64(b.Elapsed().Nanoseconds()) / float64(b.N) / benchChunks
-	b.ReportMetric(ns, "ns/chunk")
-	b.ReportMetric(1e9/ns, "chunks/s")
-}
-
 // BenchmarkReader is the cost of a chunk on our side: reading, decoding,
 // passing on.
-func BenchmarkReader(b *testing.B) {
-	m := cannedModel(b, canned{body: benchBody()})
-	b.ReportAllocs()
-	for b.Loop() {
-		drain(b, m)
-	}
-	perChunk(b)
-}
+func BenchmarkReader(b *testing.B) { llmtest.BenchChunks(b, cannedModel(b, canned{body: benchBody()})) }
 
 // BenchmarkLoopback is the same from a server on this machine that flushes
 // every chunk.
 func BenchmarkLoopback(b *testing.B) {
-	body := []byte(benchBody())
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		c := http.NewResponseController(w)
-		for rest := body; len(rest) > 0; {
-			n := bytes.Index(rest, []byte("\n\n")) + 2
-			_, _ = w.Write(rest[:n])
-			_ = c.Flush()
-			rest = rest[n:]
-		}
-	}))
+	server := httptest.NewServer(llmtest.Piecewise(benchBody(), llmtest.Behind("\n\n")))
 	defer server.Close()
 	client := llm.NewClient(llm.HTTPConfig{})
 	defer client.Close()
@@ -108,11 +68,7 @@ func BenchmarkLoopback(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.ReportAllocs()
-	for b.Loop() {
-		drain(b, m)
-	}
-	perChunk(b)
+	llmtest.BenchChunks(b, m)
 }
 
 // BenchmarkRender writes the request of a session of a thousand turns.

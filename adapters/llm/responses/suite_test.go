@@ -65,3 +65,6 @@ func TestProbe(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestSocket runs what needs a real socket.
+func TestSocket(t *testing.T) { responsestest.Dialect().Socket(t) }

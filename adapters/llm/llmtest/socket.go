@@ -1,0 +1,99 @@
+package llmtest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/berth-dev/berth/adapters/llm"
+	"github.com/berth-dev/berth/core/domain"
+	"github.com/berth-dev/berth/core/ports"
+	"github.com/berth-dev/berth/core/ports/porttest"
+)
+
+// Socket checks what only a real socket below the real transport shows, and a
+// network in memory does not.
+func (d Dialect) Socket(t *testing.T) {
+	t.Run("a connection serves every request", d.keepsAlive)
+	t.Run("the server sees a cancel", func(t *testing.T) { d.abandons(t, false) })
+	t.Run("the server sees that nobody listens", func(t *testing.T) { d.abandons(t, true) })
+}
+
+// listen serves on a port of this machine and opens the model that reaches it.
+// stop ends both and may be called again.
+func (d Dialect) listen(t *testing.T, server *Server, watch func(net.Conn, http.ConnState)) (m ports.Model, stop func()) {
+	t.Helper()
+	s := httptest.NewUnstartedServer(server)
+	s.Config.ConnState = watch
+	s.Start()
+	p := llm.Provider{Client: llm.NewClient(llm.HTTPConfig{}), ProviderConfig: d.Provider("fake", s.URL)}
+	stop = func() {
+		p.Client.Close()
+		s.Close()
+	}
+	t.Cleanup(stop)
+	return d.Open(porttest.T(t), p), stop
+}
+
+func (d Dialect) keepsAlive(t *testing.T) {
+	const requests = 5
+	replies := make([]porttest.Reply, requests)
+	for i := range replies {
+		replies[i].Parts = []porttest.ReplyPart{porttest.SendText("a")}
+	}
+	var opened atomic.Int32
+	m, _ := d.listen(t, d.New().Replies(replies...), func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	})
+	for range requests {
+		var text string
+		for ev, err := range m.Stream(t.Context(), porttest.SampleRequest()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if delta, ok := ev.(domain.TextDelta); ok {
+				text += delta.Text
+			}
+		}
+		if text != "a" {
+			t.Fatalf("the reply is %q", text)
+		}
+	}
+	if n := opened.Load(); n != 1 {
+		t.Errorf("%d connections were opened for %d requests", n, requests)
+	}
+}
+
+// abandons leaves a reply that goes on: by leaving the loop, or by a cancel.
+// It ends when the server has seen it, and nothing is left then.
+func (d Dialect) abandons(t *testing.T, leave bool) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	server := d.New().Replies(porttest.Reply{Parts: []porttest.ReplyPart{porttest.SendText("a")}, End: porttest.EndSilent})
+	gone := server.Gone()
+	m, stop := d.listen(t, server, nil)
+	defer stop()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	var last error
+	for ev, err := range m.Stream(ctx, porttest.SampleRequest()) {
+		last = err
+		if _, ok := ev.(domain.TextDelta); ok {
+			if leave {
+				break
+			}
+			cancel(domain.CancelledByClient)
+		}
+	}
+	<-gone
+	if !leave && !errors.Is(last, domain.CancelledByClient) {
+		t.Errorf("the stream ended with %v", last)
+	}
+}
