@@ -60,7 +60,6 @@ type toolset struct {
 	closed bool
 	live   []*job // everything that may still have processes
 	jobs   []*job // background jobs, oldest first
-	starts int    // background jobs that are just being started
 	last   int    // number of the last one
 }
 

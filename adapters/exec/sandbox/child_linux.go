@@ -36,7 +36,6 @@ type child struct {
 	action  [4]uint64 // a sigaction of zeros: the default
 	message [2]uint64 // step, error
 	empty   [1]byte
-	root    [2]byte
 
 	keep []any // what the pointers above point into
 }
