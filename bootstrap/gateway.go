@@ -23,6 +23,7 @@ type gateway struct {
 	cfg      *Config
 	app      *App
 	guard    *ws.Guard
+	door     *door
 	sockets  *ws.Handler
 	observer ports.Observer
 	clock    ports.Clock
@@ -42,14 +43,14 @@ func newGateway(lc fx.Lifecycle, cfg *Config, o *options, app *App, keys *gatewa
 	if err != nil {
 		return nil, err
 	}
-	g := &gateway{cfg: cfg, app: app, observer: app.p.Observer, clock: o.clock, console: page}
+	g := &gateway{cfg: cfg, app: app, observer: app.p.Observer, clock: o.clock, console: page, door: newDoor(openFiles())}
 	if o.metrics != nil {
 		g.metrics = o.metrics
 	}
 	config := ws.GuardConfig{
 		Hosts: allowedHosts(cfg), Origins: cfg.Gateway.AllowedOrigins,
 		MaxConnections: cfg.Gateway.MaxConnections, MaxPerToken: cfg.Gateway.MaxConnectionsPerToken,
-		NewID: shortID(o.ids), Now: o.clock, Refused: g.refused, Anyone: ws.Principal{Name: "anyone"},
+		NewID: shortID(o.ids), Now: o.clock, Refused: g.refused, Admitted: g.door.know, Anyone: ws.Principal{Name: "anyone"},
 	}
 	if cfg.Gateway.Auth != "none" {
 		config.Keys = keys
@@ -188,23 +189,41 @@ func (g *gateway) serve(ctx context.Context, frames jsonrpc.Frames, p ws.Peer, t
 	})
 }
 
+// bounded has every request end, whoever sent it: the server would wait for
+// the rest of a body that nobody reads, and for a client that takes nothing of
+// its answer. Who has been let in is given other limits by what serves it.
+func bounded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rc := http.NewResponseController(w)
+		if r.ContentLength != 0 { // without a body a read that times out would look as if the client had left
+			_ = rc.SetReadDeadline(time.Now().Add(bodyTime))
+		}
+		_ = rc.SetWriteDeadline(time.Now().Add(answerTime))
+		next.ServeHTTP(w, r)
+	})
+}
+
 // header limits of the server. A client that has not sent its headers by then
 // is none.
 const (
 	headerTime  = 5 * time.Second
 	headerBytes = 16 << 10
 	restTime    = 60 * time.Second // of a connection between two requests
+	bodyTime    = 5 * time.Second  // for a body, until its sender has been let in
+	answerTime  = 30 * time.Second // for the client to take an answer, unless it is a stream
 )
 
 // newServer is the HTTP server of a gateway.
 func newServer(g *gateway) *http.Server {
 	s := &http.Server{
-		Handler: g.routes(), ReadHeaderTimeout: headerTime, MaxHeaderBytes: headerBytes, IdleTimeout: restTime,
+		Handler: bounded(g.routes()), ReadHeaderTimeout: headerTime, MaxHeaderBytes: headerBytes, IdleTimeout: restTime,
 		ErrorLog: quietLog(g.observer), Protocols: new(http.Protocols),
 	}
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetHTTP2(true)
 	s.Protocols.SetUnencryptedHTTP2(true)
 	g.carryStreams(s)
+	s.ConnContext, s.ConnState = g.door.enter, g.door.note
+	s.RegisterOnShutdown(g.door.close)
 	return s
 }

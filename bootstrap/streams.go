@@ -2,9 +2,8 @@ package bootstrap
 
 import (
 	"context"
-	"net"
 	"net/http"
-	"sync"
+	"time"
 
 	"go.uber.org/fx"
 
@@ -17,6 +16,15 @@ import (
 // maxRequests is how many requests one HTTP/2 connection may have under way:
 // a stream for each session of a client, and some.
 const maxRequests = 1100
+
+// A client on HTTP/2 that says nothing for quietTime is asked whether it is
+// there, and gone when it does not answer within pingTime, or takes nothing of
+// what is written for stuckTime.
+const (
+	quietTime = 30 * time.Second
+	pingTime  = 15 * time.Second
+	stuckTime = time.Minute
+)
 
 // addStreams has the gateway answer the requests of Streamable HTTP.
 func (g *gateway) addStreams(lc fx.Lifecycle, o *options) {
@@ -37,41 +45,8 @@ func (g *gateway) addStreams(lc fx.Lifecycle, o *options) {
 // as their client likes, many on one connection, and ended by Shutdown, which
 // waits for them.
 func (g *gateway) carryStreams(s *http.Server) {
-	s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: maxRequests}
+	s.HTTP2 = &http.HTTP2Config{
+		MaxConcurrentStreams: maxRequests, SendPingTimeout: quietTime, PingTimeout: pingTime, WriteByteTimeout: stuckTime,
+	}
 	s.RegisterOnShutdown(g.endStreams)
-	unused := &unusedConns{conns: map[net.Conn]struct{}{}}
-	s.ConnState = unused.note
-	s.RegisterOnShutdown(unused.close)
-}
-
-// unusedConns are the connections on which nothing was ever sent. Clients open
-// some in advance, and Shutdown would wait 5 s for each.
-type unusedConns struct {
-	mu     sync.Mutex
-	conns  map[net.Conn]struct{}
-	closed bool
-}
-
-// note follows a connection's state.
-func (u *unusedConns) note(c net.Conn, state http.ConnState) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	switch {
-	case state != http.StateNew:
-		delete(u.conns, c)
-	case u.closed:
-		_ = c.Close()
-	default:
-		u.conns[c] = struct{}{}
-	}
-}
-
-// close closes them, and those to come.
-func (u *unusedConns) close() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.closed = true
-	for c := range u.conns {
-		_ = c.Close()
-	}
 }

@@ -3,9 +3,7 @@ package bootstrap
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -78,29 +76,5 @@ func TestStreams(t *testing.T) {
 				t.Errorf("the stream broke: %v", err)
 			}
 		})
-	}
-}
-
-// closing notes that it was closed.
-type closing struct {
-	net.Conn
-	closed bool
-}
-
-func (c *closing) Close() error {
-	c.closed = true
-	return errors.New("nobody asks")
-}
-
-func TestUnusedConns(t *testing.T) {
-	u := &unusedConns{conns: map[net.Conn]struct{}{}}
-	unused, used, late := &closing{}, &closing{}, &closing{}
-	u.note(unused, http.StateNew)
-	u.note(used, http.StateNew)
-	u.note(used, http.StateActive)
-	u.close()
-	u.note(late, http.StateNew)
-	if !unused.closed || used.closed || !late.closed {
-		t.Errorf("closed: unused %v, used %v, late %v", unused.closed, used.closed, late.closed)
 	}
 }

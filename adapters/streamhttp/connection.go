@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/adapters/jsonrpc"
+	"github.com/berth-dev/berth/adapters/ws"
 )
 
 // inboxFrames is how many posted messages wait to be read; further ones wait
@@ -33,7 +34,7 @@ var (
 //   - closed by who serves it. Streams send what they hold and end.
 type connection struct {
 	id      string
-	owner   string // the principal's name
+	owner   ws.Principal
 	opts    *Options
 	forget  func(*connection)
 	served  chan struct{} // closed when the serve function has returned
@@ -63,7 +64,7 @@ type connection struct {
 	asking   map[string]*stream // requests of ours, by id: where they went
 }
 
-func newConnection(id, owner string, opts *Options, forget func(*connection)) *connection {
+func newConnection(id string, owner ws.Principal, opts *Options, forget func(*connection)) *connection {
 	c := &connection{
 		id: id, owner: owner, opts: opts, forget: forget,
 		served: make(chan struct{}), first: make(chan []byte, 1), over: make(chan struct{}),

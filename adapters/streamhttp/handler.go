@@ -174,7 +174,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// What is left of a body when the answer is known is not waited for longer.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.opts.Stall))
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(h.opts.Stall))
+	_ = rc.SetWriteDeadline(time.Time{}) // an answer may take its time to be known; how long it is written is bounded where it is
 	switch r.Method {
 	case http.MethodPost:
 		h.post(w, r, pass)
@@ -221,7 +223,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request, pass *ws.Pass) *c
 		pass.Refuse(w, r, status, retry, "too many connections")
 		return nil
 	}
-	c := newConnection(h.opts.NewID(), pass.Principal.Name, &h.opts, h.forget)
+	c := newConnection(h.opts.NewID(), pass.Principal, &h.opts, h.forget)
 	h.conns[c.id] = c
 	peer := ws.Peer{
 		Principal: pass.Principal, Connection: c.id, Request: pass.Request, Remote: r.RemoteAddr,
@@ -249,7 +251,7 @@ func (h *Handler) find(r *http.Request, pass *ws.Pass) (*connection, *refusal) {
 	h.mu.Lock()
 	c := h.conns[id]
 	h.mu.Unlock()
-	if c == nil || c.owner != pass.Principal.Name || !c.attend() {
+	if c == nil || !c.owner.Same(pass.Principal) || !c.attend() {
 		return nil, unknownConnection()
 	}
 	return c, nil

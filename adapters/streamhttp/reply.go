@@ -3,12 +3,21 @@ package streamhttp
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/berth-dev/berth/adapters/jsonrpc"
 )
 
 // maxID is the longest id in a header or a request, in bytes.
 const maxID = 1024
+
+// answerTime is how long an answer that is no stream may wait for its client.
+const answerTime = 30 * time.Second
+
+// bound bounds the writing of an answer, where the transport can.
+func bound(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime))
+}
 
 // refusal is an answer that says why a request got nowhere.
 type refusal struct {
@@ -19,6 +28,7 @@ type refusal struct {
 func (b *refusal) write(w http.ResponseWriter) { refuse(w, b.status, b.text) }
 
 func refuse(w http.ResponseWriter, status int, text string) {
+	bound(w)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text + "\n"))
@@ -45,6 +55,7 @@ func refuseMessage(w http.ResponseWriter, status int, e *jsonrpc.Error, id jsonr
 }
 
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
+	bound(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
@@ -53,6 +64,7 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 
 // accepted answers that a message or the end was taken.
 func accepted(w http.ResponseWriter) {
+	bound(w)
 	w.Header().Set("Content-Length", "0")
 	w.WriteHeader(http.StatusAccepted)
 }

@@ -38,7 +38,7 @@ func (g *Guard) principal(r *http.Request, local bool) (Principal, *no) {
 		if i == 0 {
 			who = p
 		}
-		right = right && ok && p.Name == who.Name
+		right = right && ok && p.Same(who)
 	}
 	if !right {
 		return Principal{}, &no{status: http.StatusUnauthorized, why: whyWrong}

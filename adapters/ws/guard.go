@@ -2,13 +2,14 @@ package ws
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/berth-dev/berth/adapters/jsonrpc/tether"
 )
 
 // GuardConfig says whom a Guard lets in.
@@ -31,6 +32,9 @@ type GuardConfig struct {
 	// Refused is told of every request that was turned away. It must not
 	// block.
 	Refused func(Refusal)
+	// Admitted is told of every request whose sender may come in, before it is
+	// served. It must not block.
+	Admitted func(*http.Request)
 }
 
 // Refusal is one request that was turned away. It holds nothing of the
@@ -38,8 +42,8 @@ type GuardConfig struct {
 type Refusal struct {
 	Request string // id
 	Remote  string // address
-	Method  string
-	Path    string
+	Method  string // "other" when it is none that is known
+	Path    string // "other" when it is none that a gateway has: people put secrets there
 	Status  int
 	Why     string
 }
@@ -69,6 +73,9 @@ func NewGuard(cfg GuardConfig) *Guard {
 	if cfg.Refused == nil {
 		cfg.Refused = func(Refusal) {}
 	}
+	if cfg.Admitted == nil {
+		cfg.Admitted = func(*http.Request) {}
+	}
 	return &Guard{cfg: cfg, limiter: newLimiter(cfg.Now), open: map[*opening]struct{}{}, per: map[string]int{}}
 }
 
@@ -94,6 +101,7 @@ func (g *Guard) Admit(w http.ResponseWriter, r *http.Request, methods ...string)
 		g.refuse(w, r, id, no)
 		return nil, false
 	}
+	g.cfg.Admitted(r)
 	return &Pass{Principal: p, Request: id, guard: g, round: round}, true
 }
 
@@ -135,9 +143,20 @@ type no struct {
 	allow  string        // Allow, if set
 }
 
+// opens reports whether a request wants a place of its own. Others have one, or
+// need none: who watches the gateway sees it also when it is full, and who lost
+// his socket comes back to his place.
+func opens(r *http.Request) bool {
+	if Upgrades(r) {
+		connection, _, _ := tether.Asked(r.Header.Get(tether.Header))
+		return connection == ""
+	}
+	return r.Method == http.MethodPost && r.Header.Get(HeaderConnection) == ""
+}
+
 // judge is the order of checks.
 func (g *Guard) judge(r *http.Request, methods []string) (Principal, *no) {
-	if r.Header.Get(HeaderConnection) == "" && g.full() {
+	if opens(r) && g.full() {
 		return Principal{}, &no{status: http.StatusServiceUnavailable, why: "too many connections", retry: time.Second}
 	}
 	if no := g.place(r, methods); no != nil {
@@ -147,20 +166,6 @@ func (g *Guard) judge(r *http.Request, methods []string) (Principal, *no) {
 		return g.cfg.Anyone, nil
 	}
 	return g.credentials(r)
-}
-
-// place judges what does not depend on who it is.
-func (g *Guard) place(r *http.Request, methods []string) *no {
-	allowed := strings.Join(methods, ", ")
-	switch {
-	case !strings.Contains(", "+allowed+",", ", "+r.Method+","):
-		return &no{status: http.StatusMethodNotAllowed, why: "method", allow: allowed}
-	case !g.hostAllowed(r):
-		return &no{status: http.StatusForbidden, why: "the host name is not allowed"}
-	case !g.originAllowed(r):
-		return &no{status: http.StatusForbidden, why: "the origin is not allowed"}
-	}
-	return nil
 }
 
 // credentials judges the token, after the recent failures.
@@ -205,7 +210,27 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, id string, no *no
 	if r.Method != http.MethodHead {
 		_, _ = w.Write([]byte(body))
 	}
-	g.cfg.Refused(Refusal{Request: id, Remote: r.RemoteAddr, Method: r.Method, Path: r.URL.Path, Status: no.status, Why: no.why})
+	g.cfg.Refused(Refusal{Request: id, Remote: r.RemoteAddr, Method: knownMethod(r.Method), Path: knownPath(r.URL.Path), Status: no.status, Why: no.why})
+}
+
+// other stands for words of a stranger that might be a secret in the wrong
+// place, or written for the eyes of who reads the log.
+const other = "other"
+
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return method
+	}
+	return other
+}
+
+func knownPath(path string) string {
+	switch path {
+	case "/", "/acp", "/metrics", "/healthz", "/readyz":
+		return path
+	}
+	return other
 }
 
 // remoteIP is the address a request came from; the zero value for a Unix
@@ -216,82 +241,4 @@ func remoteIP(r *http.Request) netip.Addr {
 		return netip.Addr{}
 	}
 	return a.Addr().Unmap().WithZone("")
-}
-
-// hostAllowed judges the Host: a page of another site that has its name point
-// at this machine asks for that name.
-func (g *Guard) hostAllowed(r *http.Request) bool {
-	host := hostName(r.Host)
-	if host == "" {
-		return false
-	}
-	if ip, err := netip.ParseAddr(host); err == nil {
-		if ip = ip.Unmap(); ip.IsLoopback() {
-			return true
-		}
-		// A number cannot be rebound. It is ours when the peer reached us by it.
-		if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
-			if local, err := netip.ParseAddrPort(at.String()); err == nil && local.Addr().Unmap().WithZone("") == ip {
-				return true
-			}
-		}
-	}
-	if host == "localhost" {
-		return true
-	}
-	for _, allowed := range g.cfg.Hosts {
-		if strings.EqualFold(host, hostName(allowed)) {
-			return true
-		}
-	}
-	return false
-}
-
-// hostName takes the port and the brackets away, and lowers the letters.
-func hostName(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	} else if inner, ok := strings.CutPrefix(host, "["); ok {
-		host, _ = strings.CutSuffix(inner, "]")
-	}
-	return strings.ToLower(host)
-}
-
-// originAllowed judges the Origin, which browsers send and pages cannot
-// change. One that is there is never taken for absent.
-func (g *Guard) originAllowed(r *http.Request) bool {
-	values := r.Header.Values("Origin")
-	if len(values) == 0 {
-		return true
-	}
-	if len(values) > 1 {
-		return false
-	}
-	scheme := "http"
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	origin := normalOrigin(values[0])
-	if origin == normalOrigin(scheme+"://"+r.Host) {
-		return true
-	}
-	for _, allowed := range g.cfg.Origins {
-		if origin == normalOrigin(allowed) {
-			return true
-		}
-	}
-	return false
-}
-
-// normalOrigin lowers the letters and takes away the port that goes without
-// saying.
-func normalOrigin(o string) string {
-	o = strings.ToLower(o)
-	if rest, ok := strings.CutPrefix(o, "http://"); ok {
-		return "http://" + strings.TrimSuffix(rest, ":80")
-	}
-	if rest, ok := strings.CutPrefix(o, "https://"); ok {
-		return "https://" + strings.TrimSuffix(rest, ":443")
-	}
-	return o
 }

@@ -1,6 +1,7 @@
 package ws_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -14,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/berth-dev/berth/adapters/jsonrpc/tether"
 	"github.com/berth-dev/berth/adapters/ws"
 )
 
@@ -73,6 +75,69 @@ func TestGuard_Room(t *testing.T) {
 	}
 	if _, err := g.dial(t, goodToken); err != nil {
 		t.Errorf("after one has gone: %v", err)
+	}
+}
+
+// TestGuard_RoomToWatch: a gateway that is full is full for those who want a
+// place, and for nobody else.
+func TestGuard_RoomToWatch(t *testing.T) {
+	g := newGate(t, func(c *ws.GuardConfig) { c.MaxConnections = 1 }, ws.Config{})
+	if _, err := g.dial(t, goodToken); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, method string
+		head         map[string]string
+		want         int
+	}{
+		{"who watches", "GET", nil, 200},
+		{"a message on a connection there is", "POST", map[string]string{ws.HeaderConnection: "c"}, 200},
+		{"a connection", "POST", nil, 503},
+		{"a WebSocket", "GET", map[string]string{"Connection": "Upgrade", "Upgrade": "websocket"}, 503},
+		{"a WebSocket with a header that means nothing there", "GET", map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", ws.HeaderConnection: "c"}, 503},
+		{"a new link", "GET", map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", tether.Header: tether.Ask("", 0)}, 503},
+		{"a socket for a link there is", "GET", map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", tether.Header: tether.Ask("c", 1)}, 200},
+	} {
+		r := httptest.NewRequest(tt.method, "http://localhost/acp", nil)
+		r.Header.Set("Authorization", "Bearer "+goodToken)
+		for name, value := range tt.head {
+			r.Header.Set(name, value)
+		}
+		w := httptest.NewRecorder()
+		g.guard.Protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), "GET", "POST").ServeHTTP(w, r)
+		if w.Code != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, w.Code, tt.want)
+		}
+	}
+}
+
+// TestGuard_LogsNoWords: of a request that is turned away the log gets no
+// words that a stranger chose, for one of them may be a token in the wrong
+// place.
+func TestGuard_LogsNoWords(t *testing.T) {
+	g := newGate(t, nil, ws.Config{})
+	for _, h := range []handshake{
+		{line: "GET /" + goodToken + " HTTP/1.1", set: map[string]string{"Host": "evil.example"}},
+		{line: "GET /acp/" + goodToken + " HTTP/1.1", set: map[string]string{"Host": "evil.example"}},
+		{line: "POST /acp%2f" + goodToken + " HTTP/1.1", set: map[string]string{"Host": "evil.example"}},
+		{line: goodToken + " /acp HTTP/1.1"},
+		{line: "GET /acp HTTP/1.1", set: map[string]string{"Host": goodToken}},
+		{line: "GET /acp HTTP/1.1", add: []string{"Origin: " + goodToken}},
+	} {
+		r := httptest.NewRecorder()
+		request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(h.text(g.addr()))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := g.guard.Admit(r, request, http.MethodGet); ok {
+			t.Errorf("%s was admitted", h.line)
+		}
+		if told := fmt.Sprint(r.Header(), r.Body, g.refused()); strings.Contains(told, goodToken) {
+			t.Errorf("%s is told: %s", h.line, told)
+		}
+	}
+	if r := g.refused(); len(r) != 6 || r[0].Path != "other" || r[3].Method != "other" || r[5].Path != "/acp" {
+		t.Errorf("the log was told %+v", r)
 	}
 }
 

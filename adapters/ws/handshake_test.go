@@ -71,7 +71,7 @@ func newGateOf(t *testing.T, change func(*ws.GuardConfig), conn ws.Config, serve
 	var ids atomic.Int64
 	cfg := ws.GuardConfig{
 		Keys:    keys{goodToken: {Name: "good", Serial: "1"}, otherToken: {Name: "other", Serial: "2"}, localToken: {Name: "bridge", Serial: "3"}},
-		Hosts:   []string{"agents.example", "named.example:8080"},
+		Hosts:   []string{"agents.example", "named.example:8080", "2001:db8::7"},
 		Origins: []string{"https://app.example", "http://localhost:5173"},
 		NewID:   func() string { return fmt.Sprintf("r-%d", ids.Add(1)) },
 		Refused: func(r ws.Refusal) {
@@ -242,6 +242,16 @@ func TestHandshake(t *testing.T) {
 		{"an address that is not ours", handshake{set: map[string]string{"Host": "192.0.2.7"}}, 403, ""},
 		{"the unspecified address", handshake{set: map[string]string{"Host": "0.0.0.0"}}, 403, ""},
 		{"an address in one number", handshake{set: map[string]string{"Host": "2130706433"}}, 403, ""},
+		{"an address of loopback with a zone", handshake{set: map[string]string{"Host": "[::1%25lo]"}}, 403, ""},
+		{"a port that is none", handshake{set: map[string]string{"Host": "127.0.0.1:http"}}, 403, ""},
+		{"two ports", handshake{set: map[string]string{"Host": "localhost:80:80"}}, 403, ""},
+		{"a bracket that is not closed", handshake{set: map[string]string{"Host": "[::1"}}, 403, ""},
+		{"a bracket that is not opened", handshake{set: map[string]string{"Host": "localhost]"}}, 403, ""},
+		{"a name in brackets", handshake{set: map[string]string{"Host": "[localhost]"}}, 403, ""},
+		{"more behind the brackets", handshake{set: map[string]string{"Host": "[::1]evil.example"}}, 403, ""},
+		{"a dot behind localhost", handshake{set: map[string]string{"Host": "localhost."}}, 403, ""},
+		{"localhost with a user", handshake{set: map[string]string{"Host": "evil.example@localhost"}}, 400, ""},
+		{"an address of IPv6 that is allowed, written in another way", handshake{set: map[string]string{"Host": "[2001:DB8:0::7]:443"}}, 101, ""},
 		{"no Host", handshake{set: map[string]string{"Host": ""}}, 400, ""},
 		{"two Hosts", handshake{add: []string{"Host: localhost"}}, 400, ""},
 		{"a foreign target over a good Host", handshake{line: "GET http://evil.example/acp HTTP/1.1"}, 403, ""},

@@ -21,10 +21,14 @@ func (c *Conn) join() { <-c.gone }
 // Guard's however many it has had.
 type lasting struct {
 	*tether.Link
-	sockets sync.WaitGroup
+	sockets sync.WaitGroup // those there are, and those on their way
+	forget  func()         // has no more of them begin
 }
 
-func (l *lasting) join() { l.sockets.Wait() }
+func (l *lasting) join() {
+	l.forget()
+	l.sockets.Wait()
+}
 
 // watch counts a socket until nothing of it is left.
 func (l *lasting) watch(c *Conn) {
@@ -49,45 +53,50 @@ func (h *Handler) begin(c *Conn, p *Peer) *lasting {
 		}
 	}})}
 	l.watch(c)
+	h.remember(p.Connection, p.Principal, l)
 	p.Frames, p.OnAway = l.Link, func(f func(bool)) { tell.Store(&f) }
 	return l
 }
 
-// lasting finds the link that a request wants to take up.
+// lasting finds the link that a request wants to take up. Its sockets count
+// one more until the caller calls sockets.Done.
 func (h *Handler) lasting(connection string, p Principal) *lasting {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if o, ok := h.links[connection]; ok && o.owner == p.Name {
-		return o.link
+	o, ok := h.links[connection]
+	if !ok || !p.Same(o.owner) {
+		return nil
 	}
-	return nil
+	o.link.sockets.Add(1)
+	return o.link
 }
 
-// remember makes a link known until it is over.
-func (h *Handler) remember(connection string, p Principal, l *lasting) (forget func()) {
+// remember makes a link known until it ends.
+func (h *Handler) remember(connection string, p Principal, l *lasting) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.links == nil {
 		h.links = map[string]owned{}
 	}
-	h.links[connection] = owned{l, p.Name}
-	return func() {
+	h.links[connection] = owned{l, p}
+	l.forget = func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		delete(h.links, connection)
 	}
 }
 
-// owned is a link with the name of the principal that may take it up.
+// owned is a link with the principal that may take it up.
 type owned struct {
 	link  *lasting
-	owner string
+	owner Principal
 }
 
 // resume goes on with a link on the socket of a new request. The request was
 // admitted like any other; that it comes from the link's own principal was
 // seen by lasting. It reports whether the link still could be taken up.
 func (h *Handler) resume(w http.ResponseWriter, r *http.Request, connection string, l *lasting, received uint64) bool {
+	defer l.sockets.Done()
 	ticket, have, err := l.Fence()
 	if err != nil {
 		return false

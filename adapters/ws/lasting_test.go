@@ -15,11 +15,14 @@ import (
 	"github.com/berth-dev/berth/adapters/ws"
 )
 
-// names knows two tokens.
+// names knows three tokens; one has the name of another one.
 type names struct{}
 
 func (names) Lookup(token string, _ bool) (ws.Principal, bool) {
-	return ws.Principal{Name: token}, token == "ann" || token == "bob"
+	if token == "second ann" {
+		return ws.Principal{Name: "ann", Serial: "2"}, true
+	}
+	return ws.Principal{Name: token, Serial: "1"}, token == "ann" || token == "bob"
 }
 
 // echoing is a gateway whose connections answer every frame with itself.
@@ -149,9 +152,11 @@ func TestLasting(t *testing.T) {
 		l := tether.New(e.dial(t, "ann", tether.Ask("", 0)), tether.Options{})
 		defer l.Close()
 		echo(t, l, `"mine"`)
-		thief := e.dial(t, "bob", tether.Ask("c-1", 0))
-		if _, again, _ := tether.Answered(thief.Header().Get(tether.Header)); again || thief.ID() != "c-2" {
-			t.Fatalf("another principal took the connection up")
+		for _, who := range []string{"bob", "second ann"} {
+			thief := e.dial(t, who, tether.Ask("c-1", 0))
+			if _, again, _ := tether.Answered(thief.Header().Get(tether.Header)); again || thief.ID() == "c-1" {
+				t.Fatalf("%s took the connection up", who)
+			}
 		}
 		echo(t, l, `"still mine"`)
 	})

@@ -21,6 +21,10 @@ type Principal struct {
 	MCPCommands bool         // may name MCP servers that are commands
 }
 
+// Same reports whether two requests showed the same token, with the same
+// rights.
+func (p Principal) Same(q Principal) bool { return p.Name == q.Name && p.Serial == q.Serial }
+
 // Keys knows the tokens. Its methods are called from any goroutine and do not
 // block.
 type Keys interface {
