@@ -116,6 +116,8 @@ func TestDaemon_Refuses(t *testing.T) {
 		want       string
 	}{
 		{"an address that is taken", "listen = \"" + taken.Addr().String() + "\"\n", nil, "is in use by another program"},
+		{"an address of nobody here", "listen = \"192.0.2.1:0\"\ninsecure = true\n", nil, "is no address of this machine"},
+		{"a socket that nobody could connect to", "listen = \"unix:/tmp/" + strings.Repeat("x", 104) + "\"\n", nil, "has 109 letters"},
 		{"others without TLS", "listen = \"0.0.0.0:0\"\n", nil, "without TLS"},
 		{"others without tokens", "listen = \"0.0.0.0:0\"\ninsecure = true\nauth = \"none\"\n", nil, "\"none\" is refused"},
 		{"a certificate that is not there", "listen = \"127.0.0.1:0\"\ntls_cert = \"/nowhere/c\"\ntls_key = \"/nowhere/k\"\n", nil, "gateway.tls_cert"},
@@ -169,6 +171,30 @@ func TestDaemon_EnvironmentToken(t *testing.T) {
 	<-c.Gone()
 	if strings.Contains(log.String(), token) {
 		t.Error("the log tells it")
+	}
+}
+
+// TestDaemon_FreshToken: a token that was made a moment ago is taken at once,
+// also the first one there is.
+func TestDaemon_FreshToken(t *testing.T) {
+	w := written{t, t.TempDir()}
+	d, _ := w.daemonOf("")
+	cfg, err := w.read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		token, made, err := CreateToken(cfg, TokenInfo{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := ws.Dial(t.Context(), ws.DialConfig{URL: d.Info().URL, Token: token})
+		if err != nil {
+			t.Fatalf("%s: %v", made.Name, err)
+		}
+		(&talker{t: t, frames: c}).open()
+		_ = c.Close()
+		<-c.Gone()
 	}
 }
 

@@ -70,7 +70,7 @@ func claim(cfg *Config) (release func() error, err error) {
 	}
 	f, err := os.OpenFile(filepath.Join(cfg.DataDir, daemonLock), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("data directory: %w", err)
+		return nil, fmt.Errorf("data directory: %w; give this user the right to write there, or choose another with --data-dir", err)
 	}
 	mine, err := tryLock(f)
 	switch {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"go.uber.org/fx"
@@ -37,6 +38,9 @@ type gatewayKeys struct {
 	exposed    bool     // others than this machine can reach the gateway
 	workspaces []string // of the agents
 	revoke     func(good func(ws.Principal) bool)
+
+	refreshing sync.Mutex
+	good       map[string]bool // serials of the tokens that counted last
 }
 
 var _ ws.Keys = (*gatewayKeys)(nil)
@@ -58,7 +62,7 @@ func newGatewayKeys(lc fx.Lifecycle, cfg *Config, o *options, app *App) (*gatewa
 	if err != nil {
 		return nil, domain.WrapError(domain.InvalidArgument, err, err.Error())
 	}
-	k.set = set
+	k.set, k.good = set, serials(set)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	lc.Append(fx.StartStopHook(
@@ -82,9 +86,13 @@ func tokenFile(cfg *Config, clock ports.Clock) *tokens.File {
 	return tokens.OpenFile(filepath.Join(cfg.DataDir, tokensFile), clock)
 }
 
-// Lookup finds whose token it is.
+// Lookup finds whose token it is. One that is not known may have been made this
+// moment, so the file is looked at before it is called wrong.
 func (k *gatewayKeys) Lookup(token string, local bool) (ws.Principal, bool) {
 	t, ok := k.set.Lookup(token, local)
+	if !ok && token != "" && k.refresh() == nil { // else follow tells what is wrong
+		t, ok = k.set.Lookup(token, local)
+	}
 	if !ok {
 		return ws.Principal{}, false
 	}
@@ -135,16 +143,30 @@ func (k *gatewayKeys) follow(ctx context.Context) {
 // refresh reads the file if it changed, and ends the connections of tokens
 // that do not count any more.
 func (k *gatewayKeys) refresh() error {
+	k.refreshing.Lock()
+	defer k.refreshing.Unlock()
 	changed, err := k.set.Refresh()
 	if err != nil || !changed {
 		return err
 	}
+	before, good := k.good, serials(k.set)
+	k.good = good
+	for s := range before {
+		if !good[s] { // who is about to be let in by a token that is new need not be judged again
+			k.revoke(func(p ws.Principal) bool { return good[p.Serial] })
+			break
+		}
+	}
+	return nil
+}
+
+// serials are those of the tokens that count.
+func serials(set *tokens.Set) map[string]bool {
 	good := map[string]bool{}
-	for _, t := range k.set.List() {
+	for _, t := range set.List() {
 		good[serial(t)] = true
 	}
-	k.revoke(func(p ws.Principal) bool { return good[p.Serial] })
-	return nil
+	return good
 }
 
 // canonical resolves links in the part of a path that exists.

@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/berth-dev/berth/bootstrap/internal/config"
 )
 
 // healthLimit bounds the question.
@@ -35,6 +37,21 @@ func CheckDaemon(ctx context.Context, cfg *Config) error {
 		return fmt.Errorf("the daemon (process %d) on %s says: %s", info.PID, info.Address, text)
 	}
 	return nil
+}
+
+// LoadForCheck is LoadConfig for CheckDaemon, which needs the data directory
+// alone. A file that is being edited, or is broken, says nothing about a daemon
+// that goes on with what it has read; then broken is what is wrong with it, and
+// the directory is that of the flags and the environment.
+func LoadForCheck(o LoadOptions) (cfg *Config, broken, err error) {
+	cfg, broken = LoadConfig(o)
+	if broken == nil {
+		return cfg, nil, nil
+	}
+	if cfg, err = config.LoadWithoutFile(hosted(o)); err != nil {
+		return nil, nil, broken
+	}
+	return cfg, broken, nil
 }
 
 // readiness asks /readyz.

@@ -44,6 +44,8 @@ func listen(ctx context.Context, cfg *Config) ([]net.Listener, error) {
 		return nil, fmt.Errorf("%s is in use by another program; choose another address with --listen or gateway.listen", cfg.Gateway.Listen)
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("%s may not be listened on by this user; choose a port above 1023 with --listen or gateway.listen", cfg.Gateway.Listen)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, fmt.Errorf("%s is no address of this machine; choose one that it has with --listen or gateway.listen, or 0.0.0.0 for all", cfg.Gateway.Listen)
 	case err != nil:
 		return nil, fmt.Errorf("gateway.listen: %w", err)
 	}
@@ -113,6 +115,10 @@ func activated() ([]net.Listener, error) {
 // directory that nobody else can enter and moved from there, so that there is
 // no moment in which others could connect.
 func listenUnix(path string) (net.Listener, error) {
+	// It is moved to its place, so that the kernel would not notice.
+	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; len(path) > most {
+		return nil, fmt.Errorf("gateway.listen: the path %s has %d letters, and nobody can connect to a socket with more than %d; choose a shorter one", path, len(path), most)
+	}
 	if err := clearSocket(path); err != nil {
 		return nil, err
 	}
@@ -128,7 +134,7 @@ func listenUnix(path string) (net.Listener, error) {
 	born := filepath.Join(private, "s")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: born, Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("gateway.listen: %s: %w; a socket's path has about 100 letters at most", path, err)
+		return nil, fmt.Errorf("gateway.listen: %s: %w; its directory may have about 90 letters", path, err)
 	}
 	l.SetUnlinkOnClose(false)
 	err = os.Chmod(born, 0o600)

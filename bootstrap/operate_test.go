@@ -165,6 +165,31 @@ func TestDaemon_Operations(t *testing.T) {
 	}
 }
 
+// A check needs nothing of the configuration but the data directory: a file that
+// is broken meanwhile does not make a daemon that serves look dead.
+func TestCheckDaemon_BrokenFile(t *testing.T) {
+	w := written{t, t.TempDir()}
+	w.daemonOf("")
+	load := LoadOptions{ConfigDir: w.dir, DataDir: filepath.Join(w.dir, "data"), Home: w.dir}
+	for _, text := range []string{"[gateway]\nlisten = \"127.0.0.1:0\"\n", "[gateway\n", "[gateway]\nlisten = 7\n"} {
+		w.set(text)
+		cfg, broken, err := LoadForCheck(load)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, want := LoadConfig(load); (broken == nil) != (want == nil) {
+			t.Errorf("%q: broken is %v, want %v", text, broken, want)
+		}
+		if err := CheckDaemon(t.Context(), cfg); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	load.Env = []string{"BERTH_GATEWAY__LISTEN=nonsense"}
+	if _, _, err := LoadForCheck(load); err == nil || !strings.Contains(err.Error(), "config.toml") {
+		t.Errorf("an environment that is broken too: %v", err)
+	}
+}
+
 // A check finds the daemon on a socket and behind a certificate, and does not
 // take another's answer for it.
 func TestCheckDaemon_Sockets(t *testing.T) {

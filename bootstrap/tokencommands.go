@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/adapters/tokens"
@@ -67,7 +68,7 @@ func checkRights(cfg *Config, want *TokenInfo) error {
 	}
 	for _, alias := range want.Agents {
 		if !slices.Contains(sortedAgents(cfg), alias) {
-			return domain.Errorf(domain.InvalidArgument, "there is no agent %q; there is: %v", alias, sortedAgents(cfg))
+			return domain.Errorf(domain.InvalidArgument, "there is no agent %q in the configuration; there is: %s", alias, strings.Join(sortedAgents(cfg), ", "))
 		}
 	}
 	switch domain.Level(want.Level) {
@@ -79,6 +80,9 @@ func checkRights(cfg *Config, want *TokenInfo) error {
 		abs, err := filepath.Abs(root)
 		if err == nil {
 			abs, err = filepath.EvalSymlinks(abs)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return domain.Errorf(domain.InvalidArgument, "--root %s: there is no such directory; make it first", root)
 		}
 		if err != nil {
 			return domain.Errorf(domain.InvalidArgument, "--root %s: %w", root, err)

@@ -148,13 +148,13 @@ func (l *Logger) Observe(_ context.Context, ev domain.Event) {
 		l.turnDone(ev)
 	case domain.StepDone:
 		// Only Debug: a failure is told once at each level, and above with its turn.
-		fields(l.Log().Debug().Err(ev.Err), "session", string(ev.Session), "model", named(ev.Model)).Dur("ms", ev.Duration).
+		fields(l.Log().Debug().Err(ev.Err), "session", string(ev.Session), "turn", string(ev.Turn), "model", named(ev.Model)).Dur("ms", ev.Duration).
 			Int64("in", ev.Usage.Input).Int64("out", ev.Usage.Output).Msg("model request")
 	case domain.CallDone:
-		fields(l.Log().Debug(), "session", string(ev.Session), "tool", ev.Tool, "call", string(ev.Call), "status", string(ev.Status)).
+		fields(l.Log().Debug(), "session", string(ev.Session), "turn", string(ev.Turn), "tool", ev.Tool, "call", string(ev.Call), "status", string(ev.Status)).
 			Dur("ms", ev.Duration).Msg("tool call")
 	case domain.PermissionDone:
-		fields(l.Log().Debug(), "session", string(ev.Session), "tool", ev.Tool, "option", ev.Option).Bool("asked", ev.Asked).
+		fields(l.Log().Debug(), "session", string(ev.Session), "turn", string(ev.Turn), "tool", ev.Tool, "call", string(ev.Call), "option", ev.Option).Bool("asked", ev.Asked).
 			Dur("ms", ev.Duration).Msg("permission")
 	case domain.SessionOpened:
 		fields(l.Log().Info(), "session", string(ev.Session), "how", ev.How).Msg("session opened")
@@ -187,7 +187,7 @@ func (l *Logger) turnDone(ev domain.TurnDone) {
 	if ev.Stop == domain.StopCancelled && ev.Cause != nil {
 		cause = ev.Cause.Error()
 	}
-	fields(e, "cause", cause, "session", string(ev.Session), "stop", stop).Dur("ms", ev.Duration).
+	fields(e, "cause", cause, "session", string(ev.Session), "turn", string(ev.Turn), "agent", ev.Agent, "stop", stop).Dur("ms", ev.Duration).
 		Int("requests", ev.Requests).Int("calls", ev.Calls).
 		Int64("in", ev.Usage.Input).Int64("out", ev.Usage.Output).Msg("turn done")
 }

@@ -19,6 +19,8 @@ func TestObserve_LinesAndLevels(t *testing.T) {
 	}{
 		{"turn done at info", "info", domain.TurnDone{Session: "s1", Stop: domain.StopEndTurn}, `"stop":"end_turn"`},
 		{"turn done is silent at warn", "warn", domain.TurnDone{Session: "s1", Stop: domain.StopEndTurn}, ""},
+		{"turn done says which, and whose", "info", domain.TurnDone{Session: "s1", Turn: "t1", Agent: "a1"}, `"session":"s1","turn":"t1","agent":"a1"`},
+		{"permission says for which call", "debug", domain.PermissionDone{Turn: "t1", Call: "c1", Tool: "edit_file"}, `"turn":"t1","tool":"edit_file","call":"c1"`},
 		{"failed turn at warn", "warn", domain.TurnDone{Session: "s1", Err: errors.New("boom")}, `"error":"boom"`},
 		{"cancel names its cause", "info", domain.TurnDone{Stop: domain.StopCancelled, Cause: domain.CancelledByClient}, "cancelled by the client"},
 		{"cancelled step is no warning", "warn", domain.StepDone{Err: domain.CancelledByClient}, ""},

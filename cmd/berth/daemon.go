@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/bootstrap"
@@ -41,12 +44,12 @@ SIGTERM  takes no more connections and prompts, lets turns finish for
 				}
 			}
 			load := c.options(flags)
+			if check {
+				return failed(checkDaemon(cmd.Context(), load))
+			}
 			cfg, err := bootstrap.LoadConfig(load)
 			if err != nil {
 				return failed(err)
-			}
-			if check {
-				return failed(bootstrap.CheckDaemon(cmd.Context(), cfg))
 			}
 			opts := []bootstrap.Option{
 				bootstrap.WithHelper(c.helper),
@@ -68,4 +71,17 @@ SIGTERM  takes no more connections and prompts, lets turns finish for
 	f.StringVar(&model, "model", "", `model of every agent, as "provider/model"`)
 	f.StringVar(&level, "log-level", "", "trace, debug, info, warn, error or off (log.level)")
 	return cmd
+}
+
+// checkDaemon asks the daemon whether it is ready. What is wrong with the
+// configuration matters only if there is none.
+func checkDaemon(ctx context.Context, load bootstrap.LoadOptions) error {
+	cfg, broken, err := bootstrap.LoadForCheck(load)
+	if err != nil {
+		return err
+	}
+	if err := bootstrap.CheckDaemon(ctx, cfg); err != nil {
+		return errors.Join(err, broken)
+	}
+	return nil
 }

@@ -30,7 +30,7 @@ type Options struct {
 	// its own.
 	TryRule func(list string, r Rule) error
 
-	content []byte // read instead of the file, by Set
+	content []byte // read instead of the file, by Set and LoadWithoutFile
 }
 
 // setting is one value with its origin. value is nil when the key is unset.
@@ -96,6 +96,12 @@ func Load(o Options) (*Config, error) {
 		return nil, err
 	}
 	return l.cfg, nil
+}
+
+// LoadWithoutFile is Load as if there were no file.
+func LoadWithoutFile(o Options) (*Config, error) {
+	o.content = []byte{}
+	return Load(o)
 }
 
 // walk reads one table of the file.
