@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -274,6 +275,41 @@ func TestConn_FailingTasksDoNotDisturbOthers(t *testing.T) {
 		}
 		if seen["jsonrpc: told"] {
 			t.Error("the observer was told again what it knew")
+		}
+	})
+}
+
+// A store that does not work is its host's business, so the observer is told;
+// other refusals are between the peer and the handler.
+func TestConn_TellsOfTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := func(code domain.Code) Method {
+			return task(func(context.Context) (any, error) { return nil, domain.Errorf(code, "so it is") })
+		}
+		r := serve(t, methods(Methods{
+			"full": of(domain.StoreUnavailable), "broken": of(domain.StoreCorrupt), "wrong": of(domain.InvalidArgument), "limit": of(domain.RateLimited),
+			"known": task(func(context.Context) (any, error) {
+				return nil, Observed(domain.Errorf(domain.StoreUnavailable, "so it is"))
+			}),
+		})).open()
+		for i, tt := range []struct {
+			method, reason string
+			code           int
+		}{
+			{"full", "STORE_ERROR", -32603}, {"broken", "STORE_CORRUPT", -32603}, {"known", "STORE_ERROR", -32603},
+			{"wrong", "INVALID_PARAMS", -32602}, {"limit", "RATE_LIMITED", -32603},
+		} {
+			id := fmt.Sprint(i + 1)
+			r.send(call(id, tt.method, `{}`))
+			r.want(failure(id, tt.code, "so it is", tt.reason))
+		}
+		r.finish()
+		var told []string
+		for _, trouble := range r.all() {
+			told = append(told, trouble.Where)
+		}
+		if want := []string{"jsonrpc: full", "jsonrpc: broken"}; !slices.Equal(told, want) {
+			t.Errorf("the observer was told about %q, want %q", told, want)
 		}
 	})
 }

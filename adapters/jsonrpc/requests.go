@@ -328,12 +328,16 @@ func (e *observedError) Error() string { return e.err.Error() }
 func (e *observedError) Unwrap() error { return e.err }
 
 // wireError maps a handler's error to the wire and shows the observer what
-// the peer is not told.
+// the peer is not told, and what the peer can do nothing about: a store that
+// does not work.
 func (c *Conn) wireError(ctx context.Context, method string, err error) *Error {
 	e := c.Dialect().WireError(abandoned(ctx, err))
 	var told *observedError
-	if e.Reason == wireOf(domain.Internal).reason && !errors.As(err, &told) {
-		c.trouble("jsonrpc: "+method, err)
+	switch e.Reason {
+	case wireOf(domain.Internal).reason, wireOf(domain.StoreUnavailable).reason, wireOf(domain.StoreCorrupt).reason:
+		if !errors.As(err, &told) {
+			c.trouble("jsonrpc: "+method, err)
+		}
 	}
 	return e
 }
