@@ -151,17 +151,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Principal: pass.Principal, Connection: id, Request: pass.Request, Remote: r.RemoteAddr,
 		Agent: strings.TrimSpace(r.URL.Query().Get("agent")), Protocol: c.Protocol(), Asked: asked, Frames: c,
 	}
-	end, forget := ending(c), func() {}
+	end := ending(c)
 	if lasting {
-		l := h.begin(c, &peer)
-		end, forget = l, h.remember(id, pass.Principal, l)
+		end = h.begin(c, &peer)
 	}
 	started = true
 	go func() { // ends with the connection, which Close ends; Close joins it
 		defer h.serving.Done()
 		defer release()
 		defer cancel(nil)
-		defer forget()
 		h.serve(ctx, cancel, c, end, peer, revoked)
 	}()
 }
