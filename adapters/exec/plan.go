@@ -97,7 +97,7 @@ func (c *prepared) preview(posture domain.Posture) []domain.CallContent {
 		shown = strings.ReplaceAll(shown, w, ascii(w))
 	}
 	var b strings.Builder
-	b.WriteString(fenced("sh", shown))
+	b.WriteString(domain.Fenced("sh", shown))
 	b.WriteByte('\n')
 	if n := len(c.request.line); n > len(whole) {
 		fmt.Fprintf(&b, "\nThese are the first %d of %d bytes.\n", len(whole), n)

@@ -211,5 +211,5 @@ func (c *prepared) result(j *job) domain.ToolResult {
 
 // block is output as the client shows it.
 func block(text string) []domain.CallContent {
-	return []domain.CallContent{domain.ContentBlock{Block: domain.Text{Text: fenced("", text)}}}
+	return []domain.CallContent{domain.ContentBlock{Block: domain.Text{Text: domain.Fenced("", text)}}}
 }

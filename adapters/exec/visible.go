@@ -98,21 +98,3 @@ func lastBytes(s string, n int) string {
 	}
 	return s
 }
-
-// fenced puts text into a code block that it cannot end.
-func fenced(lang, text string) string {
-	run, most := 0, 2
-	for i := range len(text) {
-		if text[i] != '`' {
-			run = 0
-			continue
-		}
-		run++
-		most = max(most, run)
-	}
-	fence := strings.Repeat("`", most+1)
-	if !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	return fence + lang + "\n" + text + fence
-}

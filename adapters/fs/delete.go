@@ -140,7 +140,7 @@ func (d *deletion) workOutTree(ctx context.Context, recursive bool) error {
 	// One answer must not stand for the loss of any other directory.
 	d.plan.Access.Scope = ""
 	d.plan.Access.Reason = "it deletes a directory with " + d.survey.words()
-	d.plan.Content = shownText("Deletes the directory " + printable(d.show) + " with " + d.survey.words() + ":\n" + fenced("", d.survey.listed()))
+	d.plan.Content = shownText("Deletes the directory " + printable(d.show) + " with " + d.survey.words() + ":\n" + domain.Fenced("", d.survey.listed()))
 	return nil
 }
 

@@ -44,7 +44,7 @@ func shortDiff(path string, before, after []byte, created bool) string {
 	room := maxShortDiff
 	prefixLines(&lines, "-", old, room/2)
 	prefixLines(&lines, "+", put, room/2)
-	b.WriteString(fenced("diff", lines.String()))
+	b.WriteString(domain.Fenced("diff", lines.String()))
 	return b.String()
 }
 

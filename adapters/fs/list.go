@@ -131,7 +131,7 @@ func (l *listing) Run(ctx context.Context, _ func(domain.ToolProgress)) (domain.
 	text := l.words(entries, more)
 	return domain.ToolResult{
 		Text:      text,
-		Content:   []domain.CallContent{domain.ContentBlock{Block: domain.Text{Text: fenced("", text)}}},
+		Content:   []domain.CallContent{domain.ContentBlock{Block: domain.Text{Text: domain.Fenced("", text)}}},
 		RawOutput: fmt.Appendf(nil, `{"entries":%d,"complete":%t}`, len(entries), !more && len(entries) <= maxShown),
 	}, nil
 }

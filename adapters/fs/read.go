@@ -259,25 +259,7 @@ func preview(head string, text []byte) string {
 		}
 		text, note = text[:cut], "\n…"
 	}
-	return fenced("", string(text)) + note
-}
-
-// fenced is text as a block of code, in a fence longer than any in it.
-func fenced(lang, text string) string {
-	run, most := 0, 2
-	for i := range len(text) {
-		if text[i] != '`' {
-			run = 0
-			continue
-		}
-		run++
-		most = max(most, run)
-	}
-	fence := strings.Repeat("`", most+1)
-	if !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	return fence + lang + "\n" + text + fence
+	return domain.Fenced("", string(text)) + note
 }
 
 var errRanTwice = errors.New("fs: a prepared call ran twice")

@@ -267,12 +267,7 @@ func (p *prepared) moved(m *moved) domain.ToolResult {
 // a block of code, so that nothing in it is rendered or loaded.
 func shown(head, text string) []domain.CallContent {
 	if text != "" {
-		fence := "```"
-		text = domain.Visible(shorten(text, maxPreview))
-		for strings.Contains(text, fence) {
-			fence += "`"
-		}
-		head += "\n" + fence + "\n" + strings.TrimSuffix(text, "\n") + "\n" + fence
+		head += "\n" + domain.Fenced("", domain.Visible(shorten(text, maxPreview)))
 	}
 	return []domain.CallContent{domain.ContentBlock{Block: domain.Text{Text: head}}}
 }
