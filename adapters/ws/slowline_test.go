@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/berth-dev/berth/adapters/jsonrpc/tether"
 	"github.com/berth-dev/berth/adapters/ws"
 )
 
@@ -19,9 +20,38 @@ import (
 type piped struct {
 	http.ResponseWriter
 	conn net.Conn
+	wait <-chan struct{} // before the connection is taken over
 }
 
+// pipe opens a WebSocket over one, with a header of a link if that is not "".
+// It is ready when wait is closed, if that is not nil.
+func pipe(t *testing.T, h http.Handler, link string, wait <-chan struct{}) *wire {
+	t.Helper()
+	theirs, ours := net.Pipe()
+	r := httptest.NewRequest(http.MethodGet, "/acp", nil)
+	r.Host = "localhost"
+	for name, value := range map[string]string{
+		"Connection": "Upgrade", "Upgrade": "websocket", "Sec-Websocket-Version": "13", "Sec-Websocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+		tether.Header: link,
+	} {
+		r.Header.Set(name, value)
+	}
+	go h.ServeHTTP(piped{httptest.NewRecorder(), ours, wait}, r) // ends with the upgrade
+	w := &wire{t, theirs, bufio.NewReader(theirs)}
+	if wait != nil {
+		return w
+	}
+	if answer, err := http.ReadResponse(w.r, nil); err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("the upgrade: %v %v", answer, err)
+	}
+	return w
+}
+
+// Hijack gives the pipe away.
 func (p piped) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if p.wait != nil {
+		<-p.wait
+	}
 	return p.conn, bufio.NewReadWriter(bufio.NewReader(p.conn), bufio.NewWriter(p.conn)), nil
 }
 
@@ -40,7 +70,6 @@ func (d drip) Read(p []byte) (int, error) {
 // no ping comes through meanwhile.
 func TestConn_SlowLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		theirs, ours := net.Pipe()
 		message := strings.Repeat("x", 1<<20)
 		wrote := make(chan error, 1)
 		h := ws.NewHandler(ws.HandlerConfig{
@@ -54,19 +83,8 @@ func TestConn_SlowLine(t *testing.T) {
 				}
 			},
 		})
-		g := ws.NewGuard(ws.GuardConfig{NewID: func() string { return "r" }})
-		r := httptest.NewRequest(http.MethodGet, "/acp", nil)
-		r.Host = "localhost"
-		for name, value := range map[string]string{
-			"Connection": "Upgrade", "Upgrade": "websocket", "Sec-Websocket-Version": "13", "Sec-Websocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
-		} {
-			r.Header.Set(name, value)
-		}
-		go g.Protect(h, http.MethodGet).ServeHTTP(piped{httptest.NewRecorder(), ours}, r) // ends with the upgrade
-		w := &wire{t, theirs, bufio.NewReader(theirs)}
-		if answer, err := http.ReadResponse(w.r, nil); err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
-			t.Fatalf("the upgrade: %v %v", answer, err)
-		}
+		w := pipe(t, ws.NewGuard(ws.GuardConfig{NewID: func() string { return "r" }}).Protect(h, http.MethodGet), "", nil)
+		theirs := w.conn
 		began := time.Now()
 		w.r = bufio.NewReader(drip{theirs, 3 * time.Second})
 		op, payload, err := w.next()
@@ -83,5 +101,43 @@ func TestConn_SlowLine(t *testing.T) {
 			t.Error(err)
 		}
 		_ = theirs.Close()
+	})
+}
+
+// TestLasting_SocketOnItsWay: a link that ends while its client comes back
+// waits for the new socket, too, before it is nothing more.
+func TestLasting_SocketOnItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := ws.NewHandler(ws.HandlerConfig{
+			Park: time.Hour, NewID: func() string { return "c" },
+			Serve: func(ctx context.Context, _ *ws.Conn, _ ws.Peer) { <-ctx.Done() },
+		})
+		g := ws.NewGuard(ws.GuardConfig{NewID: func() string { return "r" }})
+		protected := g.Protect(h, http.MethodGet)
+		first := pipe(t, protected, tether.Ask("", 0), nil)
+		go func() { _ = first.story() }() // ends with the pipe
+		synctest.Wait()
+		come := make(chan struct{})
+		second := pipe(t, protected, tether.Ask("c", 0), come)
+		synctest.Wait()
+		synctest.Wait()
+		closed := make(chan error, 1)
+		go func() { closed <- h.Close(t.Context(), nil) }() // ends when the test reads it
+		time.Sleep(time.Minute)                             // of the bubble
+		if n := g.Count(); n != 1 {
+			t.Errorf("%d connections count while a socket is on its way", n)
+		}
+		close(come)
+		if answer, err := http.ReadResponse(second.r, nil); err != nil || answer.Header.Get(tether.Header) != tether.AnswerResumed(0) {
+			t.Errorf("coming back is answered %v, %v", answer, err)
+		}
+		_ = second.story()
+		_, _ = first.conn.Close(), second.conn.Close()
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		if n := g.Count(); n != 0 {
+			t.Errorf("%d connections count at the end", n)
+		}
 	})
 }
