@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -114,6 +115,9 @@ func TestDaemon_Certificates(t *testing.T) {
 	}
 	if d.Info().Fingerprint == before {
 		t.Error("the certificate is the old one")
+	}
+	if got, want := d.app.opts.metrics.Text(), fmt.Sprintf("berth_gateway_certificate_expiry_timestamp_seconds %v\n", float64(d.server.certificates.ends().Unix())); !bytes.Contains(got, []byte(want)) {
+		t.Errorf("a scrape lacks %s", want)
 	}
 	if err := d.Stop(context.Background()); err != nil {
 		t.Fatal(err)

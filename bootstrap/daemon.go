@@ -69,6 +69,7 @@ func StartDaemon(ctx context.Context, cfg *Config, opts ...Option) (*Daemon, err
 	if err := d.fx.Err(); err != nil {
 		return nil, rootCause(err)
 	}
+	now.server.Store(d.server)
 	if err := d.fx.Start(ctx); err != nil {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopAll)
 		defer cancel()

@@ -63,7 +63,10 @@ func newTimedStore(lc fx.Lifecycle, cfg *Config, o *options, obs ports.Observer,
 }
 
 // board shows how a daemon stands, once there is one.
-type board struct{ app atomic.Pointer[App] }
+type board struct {
+	app    atomic.Pointer[App]
+	server atomic.Pointer[daemonServer]
+}
 
 // state is what a scrape looks up.
 func (b *board) state() metrics.State {
@@ -72,8 +75,12 @@ func (b *board) state() metrics.State {
 		return metrics.State{}
 	}
 	n := a.p.Sessions.Stats()
-	return metrics.State{
+	state := metrics.State{
 		Sessions: map[string]int{"busy": n.Busy, "idle": n.Idle, "detached": n.Detached, "set_aside": n.SetAside},
 		Running:  n.Running, Queued: n.Queued, Asking: a.p.Asking.Asking(), Draining: a.draining.Load(),
 	}
+	if s := b.server.Load(); s != nil && s.certificates != nil {
+		state.CertificateEnds = s.certificates.ends()
+	}
+	return state
 }

@@ -30,7 +30,7 @@ type declared struct {
 	opened, released, troubles                                        *vec
 	appends, appendSeconds                                            *vec
 	sessions, running, queued, asking, draining                       *vec
-	connections, connected, connectedSeconds, refused                 *vec
+	connections, connected, connectedSeconds, refused, certificate    *vec
 	reloads, reloadedAt, spans, buildInfo                             *vec
 	startTime, cpu, resident, fds, goroutines, heap, memory, gcs      *vec
 }
@@ -82,7 +82,7 @@ func (m *Metrics) declareTools() {
 	m.calls = m.counter("berth_tool_calls_total", "Tool calls by tool and status; a tool that there is not is unknown", "tool", "status")
 	m.callSeconds = m.histogram("berth_tool_call_duration_seconds", "From a call's announcement to its end, the wait for a permission included", shortAndLong(), "tool")
 	m.permissions = m.counter("berth_permissions_total",
-		"Permission decisions by outcome: allowed_by_policy and refused_by_policy ask nobody; allowed, rejected, cancelled and unanswered were asked", "outcome")
+		"Permission decisions by outcome: allowed_by_policy and refused_by_policy ask nobody; allowed and rejected were answered, cancelled with their turn, and unanswered in time or at all", "outcome")
 	m.permissionWait = m.histogram("berth_permission_wait_seconds", "How long a permission request waited for its answer", waitBounds())
 	m.asking = m.gauge("berth_permissions_pending", "Permission requests without an answer")
 	m.escalations = m.counter("berth_escalations_total", "Calls for a human by urgency", "urgency")
@@ -102,6 +102,7 @@ func (m *Metrics) declareGateway() {
 	m.connected = m.counter("berth_gateway_connections_total", "Connections that were opened", "transport")
 	m.connectedSeconds = m.histogram("berth_gateway_connection_duration_seconds", "How long connections lasted that have ended", longBounds(), "transport")
 	m.refused = m.counter("berth_gateway_refused_total", "Requests that were turned away, by the status of the answer and the reason", "status", "reason")
+	m.certificate = m.gauge("berth_gateway_certificate_expiry_timestamp_seconds", "When the gateway's certificate stops to be good; absent without TLS")
 	m.draining = m.gauge("berth_gateway_draining", "1 while the process finishes its turns to end, else 0")
 	m.reloads = m.counter("berth_config_reloads_total", "Reloads of the configuration: applied, or refused because it was not valid", "outcome")
 	m.reloadedAt = m.gauge("berth_config_last_reload_success_timestamp_seconds", "When the configuration was last reloaded; absent before the first time")

@@ -40,6 +40,9 @@ type State struct {
 	Queued   int // prompts that wait behind them
 	Asking   int // permission requests without an answer
 	Draining bool
+	// CertificateEnds is when the gateway's certificate stops to be good; zero
+	// when there is none.
+	CertificateEnds time.Time
 }
 
 // Metrics is an observer that counts. It is safe for concurrent use, and

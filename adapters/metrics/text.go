@@ -57,6 +57,9 @@ func (m *Metrics) look(now State) {
 	if now.Draining {
 		m.at(m.draining).value = 1
 	}
+	if !now.CertificateEnds.IsZero() {
+		m.at(m.certificate).value = unix(now.CertificateEnds)
+	}
 	for _, s := range m.sessions.series {
 		s.value = 0
 	}

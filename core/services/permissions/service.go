@@ -75,10 +75,12 @@ func (s *Service) Decide(ctx context.Context, client ports.Approver, q Question)
 	options := Options(q.Access, ruling)
 	decision, err := s.ask(ctx, client, q, ruling, options)
 	if err != nil {
+		done.Outcome = domain.Withdrawn // there was no time to answer: the turn has ended
 		return Answer{}, err
 	}
-	done.Outcome, done.Option = decision.Outcome, decision.Option
-	return conclude(q, ruling, decision, options), nil
+	answer := conclude(q, ruling, decision, options)
+	done.Outcome, done.Option = answer.Record.Outcome, answer.Record.Option // what counts, not what was sent
+	return answer, nil
 }
 
 // ask puts the question and bounds the wait. Errors other than the end of the

@@ -56,6 +56,10 @@ func TestDecide_IsObserved(t *testing.T) {
 			domain.PermissionDone{Session: "s", Turn: "t", Call: "c", Tool: "write_file", Verdict: domain.Refuse}},
 		{"asked", edit, domain.Decision{Outcome: domain.Selected, Option: "allow-always"},
 			domain.PermissionDone{Session: "s", Turn: "t", Call: "c", Tool: "write_file", Verdict: domain.Ask, Asked: true, Outcome: domain.Selected, Option: "allow-always", Duration: time.Second}},
+		{"an option that was not offered", edit, domain.Decision{Outcome: domain.Selected, Option: "allow-everything"},
+			domain.PermissionDone{Session: "s", Turn: "t", Call: "c", Tool: "write_file", Verdict: domain.Ask, Asked: true, Outcome: domain.Unanswered, Duration: time.Second}},
+		{"cancelled by the person", edit, domain.Decision{Outcome: domain.Withdrawn},
+			domain.PermissionDone{Session: "s", Turn: "t", Call: "c", Tool: "write_file", Verdict: domain.Ask, Asked: true, Outcome: domain.Withdrawn, Duration: time.Second}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -80,6 +84,29 @@ func TestDecide_IsObserved(t *testing.T) {
 // Waiting ends with the turn's cause, and with the limit, whatever the client
 // makes of its context.
 func TestDecide_Waiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tt := range []struct {
+			name   string
+			cancel bool
+			want   domain.Outcome
+		}{{"the turn ends", true, domain.Withdrawn}, {"nobody answers", false, domain.Unanswered}} {
+			o := &observer{}
+			ctx, cancel := context.WithCancel(t.Context())
+			waits := person(func(ctx context.Context, _ domain.PermissionRequest) (domain.Decision, error) {
+				if tt.cancel {
+					cancel()
+				}
+				<-ctx.Done()
+				return domain.Decision{}, context.Cause(ctx)
+			})
+			_, err := permissions.New(o, time.Now, time.Minute).Decide(ctx, waits, question(edit))
+			if (err != nil) != tt.cancel || len(o.seen) != 1 || o.seen[0].Outcome != tt.want {
+				t.Errorf("%s: %v, and the observer was told %+v; want outcome %v", tt.name, err, o.seen, tt.want)
+			}
+			cancel()
+		}
+	})
+
 	synctest.Test(t, func(t *testing.T) {
 		s := permissions.New(&observer{}, time.Now, time.Minute)
 		ctx, cancel := context.WithCancelCause(t.Context())
