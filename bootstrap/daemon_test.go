@@ -387,6 +387,59 @@ func TestDaemon_TLS(t *testing.T) {
 	}
 }
 
+// TestDaemon_ExposedReloads: a token that names no directories works in the
+// workspaces of the agents that there are now.
+func TestDaemon_ExposedReloads(t *testing.T) {
+	w := written{t, t.TempDir()}
+	gateway := "[gateway]\nlisten = \"0.0.0.0:0\"\ninsecure = true\n"
+	w.set(gateway + "[agents.a]\nmodel = \"offline/offline\"\n")
+	cfg, err := w.read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := CreateToken(cfg, TokenInfo{Name: "free"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := StartDaemon(t.Context(), cfg, WithStore(keeping{memory.New(time.Now)}), WithLog(&safeBuffer{}), WithReload(w.read))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	before, after := cfg.AgentWorkspace("a"), t.TempDir()
+	if err := os.MkdirAll(before, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	opens := func(dir string) bool {
+		t.Helper()
+		c, err := ws.Dial(t.Context(), ws.DialConfig{URL: d.Info().URL, Token: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			_ = c.Close()
+			<-c.Gone()
+		}()
+		k := &talker{t: t, frames: c}
+		k.ask("initialize", `{"protocolVersion":1}`)
+		return strings.Contains(k.ask("session/new", `{"cwd":"`+filepath.ToSlash(dir)+`","mcpServers":[],"_meta":{"berth":{"agent":"a"}}}`), `"sessionId"`)
+	}
+	if !opens(before) || opens(after) {
+		t.Error("it does not work in the workspace alone")
+	}
+	w.set(gateway + "[agents.a]\nmodel = \"offline/offline\"\nworkspace = \"" + filepath.ToSlash(after) + "\"\n")
+	if err := d.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if opens(before) || !opens(after) {
+		t.Error("it does not work in the new workspace alone")
+	}
+}
+
 // TestDaemon_Exposed: where others can reach the gateway, a token that names no
 // directories works in the agents' workspaces alone.
 func TestDaemon_Exposed(t *testing.T) {

@@ -32,12 +32,16 @@ const (
 
 // gatewayKeys is the Guard's view of the tokens.
 type gatewayKeys struct {
-	set        *tokens.Set
-	observer   ports.Observer
-	bridge     string   // the token for programs of the same user
-	exposed    bool     // others than this machine can reach the gateway
-	workspaces []string // of the agents
-	revoke     func(good func(ws.Principal) bool)
+	set      *tokens.Set
+	observer ports.Observer
+	bridge   string         // the token for programs of the same user
+	exposed  bool           // others than this machine can reach the gateway
+	config   func() *Config // as of now
+	revoke   func(good func(ws.Principal) bool)
+
+	mu     sync.Mutex
+	of     *Config  // whose workspaces these are
+	spaces []string // of the agents
 
 	refreshing sync.Mutex
 	good       map[string]bool // serials of the tokens that counted last
@@ -47,10 +51,7 @@ var _ ws.Keys = (*gatewayKeys)(nil)
 
 // newGatewayKeys reads the tokens, and refuses to start with a weak one.
 func newGatewayKeys(lc fx.Lifecycle, cfg *Config, o *options, app *App) (*gatewayKeys, error) {
-	k := &gatewayKeys{observer: app.p.Observer, bridge: tokens.New()}
-	for _, alias := range sortedAgents(cfg) {
-		k.workspaces = append(k.workspaces, canonical(cfg.AgentWorkspace(alias)))
-	}
+	k := &gatewayKeys{observer: app.p.Observer, bridge: tokens.New(), config: app.now.config}
 	extra := []tokens.Token{{Name: "bridge", Hash: tokens.Hash(k.bridge), MCPCommands: true, Local: true}}
 	if given, ok := os.LookupEnv(gatewayTokenVariable); ok {
 		if why := tokens.Weak(given); why != "" {
@@ -100,9 +101,23 @@ func (k *gatewayKeys) Lookup(token string, local bool) (ws.Principal, bool) {
 		Name: t.Name, Serial: serial(t), Agents: t.Agents, Level: t.Level, Roots: t.Roots, Observe: t.Observe, MCPCommands: t.MCPCommands,
 	}
 	if k.exposed && !t.Local && p.Roots == nil {
-		p.Roots = k.workspaces // who can be reached by others lets nobody choose any directory
+		p.Roots = k.workspaces() // who can be reached by others lets nobody choose any directory
 	}
 	return p, true
+}
+
+// workspaces are those of the agents there are now. A connection keeps those
+// that it began with.
+func (k *gatewayKeys) workspaces() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if cfg := k.config(); cfg != k.of {
+		k.of, k.spaces = cfg, nil
+		for _, alias := range sortedAgents(cfg) {
+			k.spaces = append(k.spaces, canonical(cfg.AgentWorkspace(alias)))
+		}
+	}
+	return k.spaces
 }
 
 // serial tells a token from every other one, and from itself with other
