@@ -64,6 +64,7 @@ type session struct {
 	replay *replay // what comes now was sent before, or may have been
 	// turns are those that ran or waited when the session was taken over.
 	turns []string
+	own   bool     // they are those of the editor's prompts
 	ended []string // turns that prompts were answered with, the newest last
 }
 

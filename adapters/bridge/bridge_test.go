@@ -209,6 +209,10 @@ func call(id, status string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":%q,"title":"t","status":%q}}}`, id, status)
 }
 
+func plan(entry string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"plan","entries":[{"content":%q}]}}}`, entry)
+}
+
 func ended(id, status string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":%q,"status":%q}}}`, id, status)
 }
@@ -567,6 +571,45 @@ func TestRecover(t *testing.T) {
 			write(t, g, ended("c1", "completed"), `{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`)
 			want(t, r.editor, ended("c1", "completed"))
 			want(t, r.editor, `{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`)
+		})
+	})
+	t.Run("a turn that begins after the cut", func(t *testing.T) {
+		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+			g := r.open()
+			r.say(prompt)
+			want(t, g, prompt)
+			g.Cut()
+			g = again(t, r)
+			write(t, g, loaded(`"_meta":{"berth":{"queued":[{"turnId":"t"}]}}`), said("t-u", "go"), chunk("t-m1", "Hello"), said("x-u", "by another"))
+			want(t, g, `{"jsonrpc":"2.0","id":2,"method":"_berth/session/await","params":{"sessionId":"s","turnId":"t"}}`)
+			want(t, r.editor, chunk("t-m1", "Hello"))
+			want(t, r.editor, said("x-u", "by another"))
+		})
+	})
+	t.Run("states that are older than what the editor has", func(t *testing.T) {
+		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+			g := r.open()
+			write(t, g, plan("first"), plan("second"))
+			want(t, r.editor, plan("first"))
+			want(t, r.editor, plan("second"))
+			g.Cut()
+			g = again(t, r)
+			write(t, g, said("old-u", "old"), plan("first"), plan("second"), loaded(""))
+			r.say(prompt)
+			want(t, g, prompt)
+			silent(t, r.editor)
+		})
+	})
+	t.Run("states that are newer", func(t *testing.T) {
+		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+			g := r.open()
+			write(t, g, plan("second"))
+			want(t, r.editor, plan("second"))
+			g.Cut()
+			g = again(t, r)
+			write(t, g, plan("first"), plan("second"), plan("third"), plan("fourth"), loaded(""))
+			want(t, r.editor, plan("fourth"))
+			silent(t, r.editor)
 		})
 	})
 	t.Run("a prompt that never arrived", func(t *testing.T) {

@@ -121,7 +121,7 @@ func (b *Bridge) reopen(ctx context.Context, ch *channel, id string) error {
 			return err
 		}
 	}
-	b.book.goesOn(id, m.Result)
+	b.book.goesOn(id, m.Result, len(b.promptsOf(id)))
 	b.cfg.Log("session %s is back", id)
 	return nil
 }
@@ -185,8 +185,9 @@ func (k *book) missed(id string, whole bool) [][]byte {
 	return r.end(whole)
 }
 
-// goesOn notes what goes on in a session that was taken over.
-func (k *book) goesOn(id string, result json.RawMessage) {
+// goesOn notes what goes on in a session that was taken over with so many
+// prompts of the editor's open.
+func (k *book) goesOn(id string, result json.RawMessage, prompts int) {
 	berth := at(result, "_meta", "berth")
 	var turns []string
 	if running := text(at(berth, "running")); running != "" {
@@ -198,7 +199,7 @@ func (k *book) goesOn(id string, result json.RawMessage) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s := k.sessions[id]; s != nil {
-		s.turns = turns
+		s.turns, s.own = turns, len(turns) <= prompts
 	}
 }
 

@@ -3,6 +3,7 @@ package bridge
 import (
 	"encoding/json"
 	"hash/maphash"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -191,6 +192,8 @@ func (r *replay) take(raw json.RawMessage, frame []byte) []byte {
 		}
 	case aboutState:
 		if m != nil && m.hash == u.hash {
+			// The editor has this one; what came before it is older.
+			r.held = slices.DeleteFunc(r.held, func(h kept) bool { return h.key == u.key })
 			return nil
 		}
 	}
@@ -273,6 +276,18 @@ func (k *book) update(params json.RawMessage, frame []byte) []byte {
 	if s.replay != nil {
 		return s.replay.take(raw, frame)
 	}
-	s.seen.note(s.seen.look(raw, &s.seen.place))
+	u := s.seen.look(raw, &s.seen.place)
+	if u.about == aboutUser && s.isOwn(u.key) {
+		return nil
+	}
+	s.seen.note(u)
 	return frame
+}
+
+// isOwn reports whether a message of the user's is a prompt that the editor
+// sent on a connection before this one: then it is not news to it. Ids of
+// messages begin with their turn's.
+func (s *session) isOwn(key string) bool {
+	_, id, _ := strings.Cut(key, " ")
+	return s.own && slices.ContainsFunc(s.turns, func(turn string) bool { return strings.HasPrefix(id, turn) })
 }
