@@ -28,8 +28,11 @@ func (a *Attachment) Ask(ctx context.Context, r domain.PermissionRequest) (domai
 		if now != generation {
 			return domain.Decision{Note: "somebody else has the session now"}, nil
 		}
-		if err := q.put(); err != nil {
+		switch seated, err := q.put(); {
+		case err != nil:
 			return domain.Decision{}, err
+		case seated && len(q.asked) == 0:
+			return domain.Decision{Note: "who has the session now may not allow anything"}, nil
 		}
 		select {
 		case got := <-q.answers:
@@ -73,14 +76,15 @@ type reply struct {
 }
 
 // put asks who is there and was not asked, and withdraws the question from who
-// has gone.
-func (q *question) put() error {
+// has gone. Who may only read is not asked, also not of a turn that somebody
+// with more rights began. seated reports whether anybody has the session.
+func (q *question) put() (seated bool, err error) {
 	s, watchers, err := q.a.current()
 	if err != nil {
-		return err
+		return false, err
 	}
 	there := make(map[any]bool)
-	if s != nil {
+	if s != nil && s.client.Info().Rights.Answers() {
 		there[s] = true
 		q.ask(s, s.client, s.ready)
 	}
@@ -98,7 +102,7 @@ func (q *question) put() error {
 			delete(q.asked, who)
 		}
 	}
-	return nil
+	return s != nil, nil
 }
 
 // ask asks one client, once.

@@ -292,13 +292,18 @@ func TestAsk_WaitsForSomebody(t *testing.T) {
 }
 
 // A question is not for somebody else than who was asked, unless they took the
-// session over.
+// session over and may do more than read.
 func TestAsk_AnotherPrincipal(t *testing.T) {
 	for name, c := range map[string]struct {
 		who      string
 		takeover bool
 		asked    int
+		level    domain.Level
 	}{
+		"another that may only read, takeover": {who: "bert", takeover: true, level: domain.LevelReadOnly},
+		"the same, that may now only read":     {who: "anna", level: domain.LevelReadOnly},
+		"another that is asked itself":         {who: "bert", takeover: true, level: domain.LevelSupervised, asked: 1},
+
 		"the same":          {who: "anna", asked: 1},
 		"another":           {who: "bert"},
 		"another, takeover": {who: "bert", takeover: true, asked: 1},
@@ -316,7 +321,7 @@ func TestAsk_AnotherPrincipal(t *testing.T) {
 				}()
 				synctest.Wait()
 				w.svc.Lose(w.client)
-				next := &client{rights: &domain.Rights{Name: c.who}, answer: allows}
+				next := &client{rights: &domain.Rights{Name: c.who, Level: c.level}, answer: allows}
 				if _, err := w.load(next, domain.OpenSession{ID: id, Takeover: c.takeover}); err != nil {
 					t.Fatal(err)
 				}
