@@ -180,6 +180,7 @@ func newClaim(lc fx.Lifecycle, cfg *Config) (*dataDirClaim, error) {
 // daemonServer listens.
 type daemonServer struct {
 	cfg     *Config
+	given   []net.Listener // to listen on; nil: see listen
 	gateway *gateway
 	keys    *gatewayKeys
 	http    *http.Server
@@ -190,8 +191,8 @@ type daemonServer struct {
 	certificates *certificates
 }
 
-func newDaemonServer(lc fx.Lifecycle, cfg *Config, g *gateway, k *gatewayKeys, h *http.Server) *daemonServer {
-	s := &daemonServer{cfg: cfg, gateway: g, keys: k, http: h, failed: make(chan error, 1)}
+func newDaemonServer(lc fx.Lifecycle, cfg *Config, o *options, g *gateway, k *gatewayKeys, h *http.Server) *daemonServer {
+	s := &daemonServer{cfg: cfg, given: o.listen, gateway: g, keys: k, http: h, failed: make(chan error, 1)}
 	lc.Append(fx.StartStopHook(s.start, s.stop))
 	return s
 }
@@ -209,7 +210,7 @@ func (s *daemonServer) start(ctx context.Context) error {
 		s.doubt(ctx, c.pair)
 		s.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
 	}
-	listeners, err := listen(ctx, s.cfg)
+	listeners, err := listen(ctx, s.cfg, s.given)
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,14 @@ import (
 	"syscall"
 )
 
-// listen opens what the daemon listens on: what the service manager handed
-// over, else gateway.listen.
-func listen(ctx context.Context, cfg *Config) ([]net.Listener, error) {
-	given, err := activated()
-	if err != nil {
-		return nil, err
+// listen opens what the daemon listens on: what it was given, else what the
+// service manager handed over, else gateway.listen.
+func listen(ctx context.Context, cfg *Config, given []net.Listener) ([]net.Listener, error) {
+	if len(given) == 0 {
+		var err error
+		if given, err = activated(); err != nil {
+			return nil, err
+		}
 	}
 	if len(given) > 0 {
 		for _, l := range given {

@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"io"
+	"net"
 	"os"
 	"time"
 
@@ -36,7 +37,8 @@ type options struct {
 	login  []string        // arguments for a client to start this program with
 	model  domain.ModelRef // --model
 	logTo  io.Writer
-	daemon bool // serves a gateway
+	daemon bool           // serves a gateway
+	listen []net.Listener // what a daemon serves in place of gateway.listen; nil: that
 }
 
 func defaults() options {
@@ -89,6 +91,11 @@ func WithLogin(args ...string) Option { return func(o *options) { o.login = args
 // WithReload says how a daemon reads its configuration again when it is asked
 // to.
 func WithReload(read func() (*Config, error)) Option { return func(o *options) { o.reread = read } }
+
+// WithListeners has a daemon serve these in place of gateway.listen, by the
+// same rules: without TLS and tokens none that others can reach. The daemon
+// closes them.
+func WithListeners(v ...net.Listener) Option { return func(o *options) { o.listen = v } }
 
 // WithClock replaces the clock that stamps records.
 func WithClock(v ports.Clock) Option { return func(o *options) { o.clock = v } }

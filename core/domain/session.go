@@ -148,6 +148,10 @@ type OpenSession struct {
 	// Answered is closed when the client was answered: what goes on in the
 	// session is told after that. Nil is at once.
 	Answered <-chan struct{}
+	// After is closed, each, when the client was answered what it asked of the
+	// session before. If no turn runs it is told nothing of the session before
+	// that; one that runs it may have sent itself, and lost to another.
+	After []<-chan struct{}
 }
 
 // OpenedSession is what a client gets.

@@ -18,7 +18,7 @@ func (c *connection) await(ctx context.Context, id domain.SessionID, p object) (
 	if err != nil {
 		return nil, err
 	}
-	c.turns.add(id, jsonrpc.Answered(ctx))
+	c.asked.add(id, openRequest{answered: jsonrpc.Answered(ctx), turn: true})
 	return func(ctx context.Context) (jsonrpc.Reply, error) {
 		out, err := run(ctx)
 		if err != nil {
@@ -38,7 +38,10 @@ func (c *connection) observe(ctx context.Context, id domain.SessionID, p object)
 	if err != nil {
 		return nil, err
 	}
+	_, before := c.asked.of(id)
+	c.asked.add(id, openRequest{answered: jsonrpc.Answered(ctx)})
 	return func(ctx context.Context) (jsonrpc.Reply, error) {
+		_ = waitForAnswers(ctx, before) // when that is cancelled the call says so
 		opened, err := run(ctx)
 		if err != nil {
 			return jsonrpc.Reply{}, err
@@ -48,9 +51,17 @@ func (c *connection) observe(ctx context.Context, id domain.SessionID, p object)
 }
 
 // unobserve serves _berth/session/unobserve. What is not observed is left so.
-func (c *connection) unobserve(_ context.Context, id domain.SessionID, _ object) (jsonrpc.Task, error) {
+// It cuts an observation short that has not been answered yet, and ends one
+// that has not even begun.
+func (c *connection) unobserve(ctx context.Context, id domain.SessionID, _ object) (jsonrpc.Task, error) {
 	c.p.Sessions.Unobserve(c.client, id)
-	return func(context.Context) (jsonrpc.Reply, error) { return jsonrpc.Reply{}, nil }, nil
+	_, before := c.asked.of(id)
+	c.asked.add(id, openRequest{answered: jsonrpc.Answered(ctx)})
+	return func(ctx context.Context) (jsonrpc.Reply, error) {
+		err := waitForAnswers(ctx, before)
+		c.p.Sessions.Unobserve(c.client, id)
+		return jsonrpc.Reply{}, err
+	}, nil
 }
 
 // queueParams is the params of _berth/session/queue, which tells an observer

@@ -42,19 +42,22 @@ func (c *connection) end(id domain.SessionID, fn ender, forgiving bool, result a
 	if id.Valid() {
 		run, err = fn(c.client, id)
 	}
+	if forgive(err) != nil {
+		return nil, err
+	}
 	if err != nil {
 		run = func(context.Context) error { return nil }
 	}
-	if err = forgive(err); err != nil {
-		return nil, err
+	turns, others := c.asked.of(id)
+	if err != nil {
+		turns = nil // of a session that another has: they may go on for long
 	}
-	answered := c.turns.of(id)
 	return func(ctx context.Context) (jsonrpc.Reply, error) {
 		if err := forgive(run(ctx)); err != nil {
 			return jsonrpc.Reply{}, err
 		}
 		// The turns have ended; their answers go first.
-		if err := waitForAnswers(ctx, answered); err != nil {
+		if err := waitForAnswers(ctx, append(turns, others...)); err != nil {
 			return jsonrpc.Reply{}, err
 		}
 		return jsonrpc.Reply{Result: result}, nil

@@ -28,7 +28,7 @@ func (c *connection) newSession(_ context.Context, params json.RawMessage) (json
 		}
 		opened.Notes = append(opened.Notes, servers...)
 		// A load that follows comes after all that is sent here.
-		c.turns.add(opened.Session.ID, jsonrpc.Answered(ctx))
+		c.asked.add(opened.Session.ID, openRequest{answered: jsonrpc.Answered(ctx)})
 		result := openedResult{SessionID: opened.Session.ID, Meta: openedMeta(opened)}
 		if c.state().zeroclaw() {
 			result.WorkspaceDir = opened.Session.Cwd

@@ -64,16 +64,16 @@ func (c *connection) open(ctx context.Context, id domain.SessionID, p object, re
 	if !id.Valid() {
 		return nil, domain.NoSession(id)
 	}
+	turns, others := c.asked.of(id)
+	req.After = turns
 	run, err := c.p.Sessions.Open(c.client, req)
 	if err != nil {
 		return nil, err
 	}
-	answered := c.turns.of(id)
-	c.turns.add(id, jsonrpc.Answered(ctx))
+	c.asked.add(id, openRequest{answered: jsonrpc.Answered(ctx)})
 	return func(ctx context.Context) (domain.OpenedSession, error) {
-		// The session's turns have ended; their answers go first. When the
-		// wait is cancelled the call still runs, and says so.
-		_ = waitForAnswers(ctx, answered)
+		// When the wait is cancelled the call still runs, and says so.
+		_ = waitForAnswers(ctx, others)
 		opened, err := run(ctx)
 		opened.Notes = append(opened.Notes, servers...)
 		return opened, err

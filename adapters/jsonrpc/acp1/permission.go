@@ -41,12 +41,18 @@ func (c *client) Ask(ctx context.Context, r domain.PermissionRequest) (domain.De
 
 var errNoAnswer = errors.New("no answer to the permission request in time")
 
-// decision reads an answer. Whatever is not clear is no answer.
+// decision reads an answer.
 func (c *client) decision(raw json.RawMessage, offered []domain.PermissionOption) domain.Decision {
+	return readDecision(raw, offered, c.on.state().zeroclaw())
+}
+
+// readDecision reads an answer. Whatever is not clear is no answer. To
+// ZeroClaw's clients a withdrawn question is one that nobody answered.
+func readDecision(raw json.RawMessage, offered []domain.PermissionOption, zeroclaw bool) domain.Decision {
 	outcome := objectOf(raw).in("outcome")
 	switch outcome.text("outcome") {
 	case "cancelled":
-		if c.on.state().zeroclaw() {
+		if zeroclaw {
 			return domain.Decision{Note: "the client withdrew the question"}
 		}
 		return domain.Decision{Outcome: domain.Withdrawn}

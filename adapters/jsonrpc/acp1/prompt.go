@@ -22,13 +22,14 @@ func (c *connection) prompt(ctx context.Context, id domain.SessionID, p object) 
 	if !id.Valid() {
 		return nil, domain.NoSession(id)
 	}
+	turns, others := c.asked.of(id)
 	run, err := c.p.Turns.Begin(ctx, c.client, id, domain.Prompt{
-		Blocks: blocks, Queue: c.queues(), After: c.turns.of(id), Trace: traceOf(p.in("_meta")),
+		Blocks: blocks, Queue: c.queues(), After: append(turns, others...), Trace: traceOf(p.in("_meta")),
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.turns.add(id, jsonrpc.Answered(ctx))
+	c.asked.add(id, openRequest{answered: jsonrpc.Answered(ctx), turn: true})
 	// The turn hangs on the admission's context, which is the request's.
 	return func(context.Context) (jsonrpc.Reply, error) {
 		out, err := run()

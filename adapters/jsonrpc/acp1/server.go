@@ -139,7 +139,7 @@ type connection struct {
 	// agreed is replaced once, by the initialize request, while no other
 	// method is served.
 	agreed atomic.Pointer[agreement]
-	turns  openTurns
+	asked  openRequests
 	why    error // given to InputEnded
 }
 

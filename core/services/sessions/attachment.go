@@ -165,7 +165,11 @@ func (a *Attachment) pass(ctx context.Context, id domain.SessionID, u domain.Upd
 		return false, err
 	}
 	if s != nil {
-		if taken, err = a.deliver(ctx, s, id, u); err != nil {
+		taken, err = a.deliver(ctx, s, id, u)
+		if errors.Is(err, domain.Disconnected) && len(watchers) > 0 {
+			taken, err = false, nil // the others see how it ends
+		}
+		if err != nil {
 			return false, err
 		}
 	}

@@ -21,7 +21,12 @@ func (s *Service) Delete(c ports.Client, id domain.SessionID) (func(context.Cont
 	case sl == nil:
 		sl = s.placeholder(c, id)
 	case sl.client != c && (sl.client != nil || sl.next != nil || !sl.live.att.heldBy(c)):
-		return nil, errTaken(id)
+		return func(ctx context.Context) error {
+			if err := s.mayTouch(ctx, c, id); err != nil {
+				return err // it is not for this client to know who has it
+			}
+			return errTaken(id)
+		}, nil
 	case sl.kept:
 		return nil, domain.Errorf(domain.SessionActive, "Session %s is being deleted", id).With("sessionId", string(id))
 	default:
@@ -33,7 +38,7 @@ func (s *Service) Delete(c ports.Client, id domain.SessionID) (func(context.Cont
 		if err := s.drain(ctx, sl); err != nil {
 			return err
 		}
-		if err := s.mayDelete(ctx, c, id); err != nil {
+		if err := s.mayTouch(ctx, c, id); err != nil {
 			return err
 		}
 		return s.remove(ctx, id)
@@ -56,18 +61,6 @@ func (s *Service) placeholder(c ports.Client, id domain.SessionID) *slot {
 	close(sl.empty)
 	s.install(sl)
 	return sl
-}
-
-// mayDelete refuses a client a session that its rights do not cover.
-func (s *Service) mayDelete(ctx context.Context, c ports.Client, id domain.SessionID) error {
-	if c.Info().Rights == nil {
-		return nil
-	}
-	row, err := s.p.Sessions.Load(ctx, id)
-	if err == nil && !c.Info().Rights.Session(row) {
-		err = denied(id)
-	}
-	return err
 }
 
 // unkeep lets a slot go whose session was deleted or could not be.

@@ -73,6 +73,9 @@ func (s *Service) named(ctx context.Context, req domain.NewSession) (domain.Sess
 // reopen serves session/new for a key or label that exists. When another call
 // of the same client is opening the session, it waits for that one.
 func (s *Service) reopen(ctx context.Context, c ports.Client, row domain.Session, req domain.NewSession) (domain.OpenedSession, error) {
+	if !c.Info().Rights.Session(row) {
+		return domain.OpenedSession{}, denied(row.ID)
+	}
 	if alias := cmp.Or(req.Agent, keyAgent(req.Key)); alias != "" && alias != row.Agent {
 		return domain.OpenedSession{}, domain.Errorf(domain.InvalidArgument,
 			"The session %q belongs to agent %q, not %q", cmp.Or(row.Label, row.Key), row.Agent, alias)

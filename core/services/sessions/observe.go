@@ -26,32 +26,52 @@ func (s *Service) Observe(c ports.Client, id domain.SessionID, replay bool, answ
 			return domain.OpenedSession{}, denied(id)
 		}
 		w := newWatcher(c, id, answered)
-		if err := s.enrol(w); err != nil {
+		before, err := s.enrol(w)
+		if err != nil {
 			return domain.OpenedSession{}, err
 		}
-		opened, err := s.startWatching(ctx, w, row, replay)
+		var opened domain.OpenedSession
+		if err = over(ctx, before); err == nil {
+			opened, err = s.startWatching(ctx, w, row, replay)
+		}
 		if err != nil {
-			s.unwatch(id, func(other *watcher) bool { return other == w })
+			s.unwatch(id, only(w))
 		}
 		return opened, err
 	}, nil
 }
 
+// by selects the watchers of a client, only a single one.
+func by(c ports.Client) func(*watcher) bool { return func(w *watcher) bool { return w.client == c } }
+func only(w *watcher) func(*watcher) bool   { return func(other *watcher) bool { return other == w } }
+
+// over returns when nothing more is told to watchers whose time has ended, so
+// that what their client is told next comes behind it.
+func over(ctx context.Context, list []*watcher) error {
+	for _, w := range list {
+		if err := waitFor(ctx, w.over); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // enrol makes a watcher known, in place of one that its client had of the
-// session, so that nothing happens unnoticed before it is started.
-func (s *Service) enrol(w *watcher) error {
+// session, so that nothing happens unnoticed before it is started. It returns
+// those.
+func (s *Service) enrol(w *watcher) (before []*watcher, err error) {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
 	if s.reg.ended {
-		return errEnding()
+		return nil, errEnding()
 	}
 	if sl := s.reg.slots[w.id]; sl != nil && (sl.client == w.client || sl.next == w.client) {
-		return domain.Errorf(domain.InvalidArgument, "Session %s is this client's own, so it is told everything already", w.id).
+		return nil, domain.Errorf(domain.InvalidArgument, "Session %s is this client's own, so it is told everything already", w.id).
 			With("sessionId", string(w.id))
 	}
-	s.unwatchLocked(w.id, func(other *watcher) bool { return other.client == w.client })
+	before = s.unwatchLocked(w.id, by(w.client))
 	s.reg.watchers[w.id] = append(slices.Clip(s.reg.watchers[w.id]), w)
-	return nil
+	return before, nil
 }
 
 // startWatching sends or queues what came before, and starts the watcher at
@@ -109,17 +129,18 @@ func (s *Service) startAt(ctx context.Context, w *watcher, h *history, sl *slot)
 		return admitted, false, nil
 	}
 	if w.ctx.Err() != nil {
-		return admitted, false, domain.Disconnected // it was taken away meanwhile
+		return admitted, false, domain.RequestCancelled // it was taken away meanwhile
 	}
 	w.begin(first)
-	w.started = true
+	w.started, w.over = true, make(chan struct{})
 	if sl != nil {
 		sl.live.att.watch(s.reg.watching(w.id))
 		admitted = sl.admitted()
 	}
 	s.chores.do(func() {
+		defer close(w.over)
 		w.run()
-		s.unwatch(w.id, func(other *watcher) bool { return other == w })
+		s.unwatch(w.id, only(w))
 	})
 	return admitted, true, nil
 }
@@ -138,29 +159,29 @@ func (r *registry) watching(id domain.SessionID) []*watcher {
 
 // Unobserve ends an observation. It reports whether there was one.
 func (s *Service) Unobserve(c ports.Client, id domain.SessionID) bool {
-	return s.unwatch(id, func(w *watcher) bool { return w.client == c }) > 0
+	return s.unwatch(id, by(c)) > 0
 }
 
 func (s *Service) unwatch(id domain.SessionID, drop func(*watcher) bool) int {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
-	return s.unwatchLocked(id, drop)
+	return len(s.unwatchLocked(id, drop))
 }
 
-// unwatchLocked ends the observations of a session that drop names. The caller
-// holds the registry's mutex.
-func (s *Service) unwatchLocked(id domain.SessionID, drop func(*watcher) bool) int {
+// unwatchLocked ends the observations of a session that drop names, and returns
+// those that were under way. The caller holds the registry's mutex.
+func (s *Service) unwatchLocked(id domain.SessionID, drop func(*watcher) bool) (dropped []*watcher) {
 	var kept []*watcher
-	all := s.reg.watchers[id]
-	for _, w := range all {
+	for _, w := range s.reg.watchers[id] {
 		if drop(w) {
 			w.cancel()
+			dropped = append(dropped, w)
 			continue
 		}
 		kept = append(kept, w)
 	}
-	if len(kept) == len(all) {
-		return 0
+	if len(dropped) == 0 {
+		return nil
 	}
 	s.reg.watchers[id] = kept
 	if len(kept) == 0 {
@@ -169,7 +190,7 @@ func (s *Service) unwatchLocked(id domain.SessionID, drop func(*watcher) bool) i
 	if sl := s.reg.slots[id]; sl != nil {
 		sl.live.att.watch(s.reg.watching(id))
 	}
-	return len(all) - len(kept)
+	return dropped
 }
 
 // unwatchAll ends what a client observes, or with nil what anybody does. The

@@ -26,6 +26,23 @@ func (s *Service) Open(c ports.Client, req domain.OpenSession) (func(context.Con
 	if !req.ID.Valid() {
 		return nil, domain.NoSession(req.ID)
 	}
+	if !s.foreign(c, req.ID) {
+		return s.reserveStored(c, req)
+	}
+	return func(ctx context.Context) (domain.OpenedSession, error) {
+		if err := s.mayTouch(ctx, c, req.ID); err != nil {
+			return domain.OpenedSession{}, err
+		}
+		run, err := s.reserveStored(c, req)
+		if err != nil {
+			return domain.OpenedSession{}, err
+		}
+		return run(ctx)
+	}, nil
+}
+
+// reserveStored is Open for a client whose rights do not matter, or were seen.
+func (s *Service) reserveStored(c ports.Client, req domain.OpenSession) (func(context.Context) (domain.OpenedSession, error), error) {
 	p, gone, err := s.claim(c, req.ID, req.Takeover)
 	if err != nil && !p.leaving {
 		return nil, err
@@ -45,7 +62,11 @@ func (s *Service) Open(c ports.Client, req domain.OpenSession) (func(context.Con
 
 // finishOpening opens a session whose place was claimed.
 func (s *Service) finishOpening(ctx context.Context, p place, req storedRequest) (domain.OpenedSession, error) {
-	opened, err := s.open(ctx, p, req)
+	err := over(ctx, p.watched)
+	var opened domain.OpenedSession
+	if err == nil {
+		opened, err = s.open(ctx, p, req)
+	}
 	if err != nil && p.again && s.unclaim(p.slot, p.client, p.own) {
 		return domain.OpenedSession{}, err // it was active, and is as it was
 	}
@@ -83,6 +104,9 @@ type place struct {
 	client ports.Client // who claimed it
 	again  bool         // the session was active here
 	own    bool         // and it was the same client's
+	// watched are the client's observations of the session, which end: it will
+	// be told everything.
+	watched []*watcher
 	// leaving means that nothing was claimed yet: the session's client is gone
 	// and it is about to be freed.
 	leaving bool
@@ -99,8 +123,10 @@ func (s *Service) claim(c ports.Client, id domain.SessionID, takeover bool) (p p
 	case s.reg.ended:
 		return place{}, nil, errEnding()
 	case sl == nil:
-		sl, err = s.reserveLocked(c, id)
-		return place{slot: sl, client: c}, nil, err
+		if sl, err = s.reserveLocked(c, id); err != nil {
+			return place{}, nil, err
+		}
+		return place{slot: sl, client: c, watched: s.unwatchLocked(id, by(c))}, nil, nil
 	case sl.client != c && sl.state == closing && sl.how == "disconnect":
 		return place{leaving: true}, sl.gone, errTaken(id)
 	case sl.client != c && (sl.state != ready || sl.client != nil && !takeover && !s.reg.absent[sl.client]):
@@ -116,8 +142,7 @@ func (s *Service) claim(c ports.Client, id domain.SessionID, takeover bool) (p p
 		return place{}, other, domain.Errorf(domain.SessionActive,
 			"Session %s is active: wait for its running call to be answered, or cancel it", id).With("sessionId", string(id))
 	}
-	s.unwatchLocked(id, func(w *watcher) bool { return w.client == c }) // it will be told everything
-	p = place{slot: sl, client: c, again: true, own: sl.client == c}
+	p = place{slot: sl, client: c, again: true, own: sl.client == c, watched: s.unwatchLocked(id, by(c))}
 	sl.state, sl.next, sl.opened = opening, c, make(chan struct{})
 	sl.stopIdle()
 	sl.stopGrace()
@@ -134,6 +159,11 @@ func (s *Service) open(ctx context.Context, p place, req storedRequest) (domain.
 	}
 	if err := waitFor(ctx, stray); err != nil {
 		return domain.OpenedSession{}, err
+	}
+	for _, answered := range req.After {
+		if err := waitFor(ctx, answered); err != nil {
+			return domain.OpenedSession{}, err
+		}
 	}
 	l := p.slot.live
 	f, err := l.hold(ctx)

@@ -106,7 +106,6 @@ func (s *Service) reserveLocked(c ports.Client, id domain.SessionID) (*slot, err
 		return nil, domain.Errorf(domain.SessionLimit, "%d sessions of all clients are active, which is the limit (gateway.max_sessions); close one first", total).
 			With("limit", total).With("active", total)
 	}
-	s.unwatchLocked(id, func(w *watcher) bool { return w.client == c }) // it will be told everything
 	sl := &slot{id: id, client: c, state: opening, opened: make(chan struct{}), gone: make(chan struct{})}
 	s.install(sl)
 	return sl, nil

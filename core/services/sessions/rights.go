@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -19,6 +20,28 @@ func mayUse(c ports.Client, row domain.Session, agent domain.Agent) error {
 		return denied(row.ID)
 	}
 	return nil
+}
+
+// foreign reports whether somebody else has the session and c may not know of
+// every one. Then its rights, which depend on what is stored, are seen before
+// who has the session is disturbed, or told of.
+func (s *Service) foreign(c ports.Client, id domain.SessionID) bool {
+	s.reg.mu.Lock()
+	defer s.reg.mu.Unlock()
+	sl := s.reg.slots[id]
+	return c.Info().Rights != nil && sl != nil && sl.client != c
+}
+
+// mayTouch refuses a client a session that its rights do not cover.
+func (s *Service) mayTouch(ctx context.Context, c ports.Client, id domain.SessionID) error {
+	if c.Info().Rights == nil {
+		return nil
+	}
+	row, err := s.p.Sessions.Load(ctx, id)
+	if err == nil && !c.Info().Rights.Session(row) {
+		err = denied(id)
+	}
+	return err
 }
 
 func denied(id domain.SessionID) error {

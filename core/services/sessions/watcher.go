@@ -24,8 +24,9 @@ type watcher struct {
 	ready     <-chan struct{} // closed when it may be told what goes on; nil is now
 	ctx       context.Context // ends with its time
 	cancel    context.CancelFunc
-	started   bool // it is told what goes on
-	disturbed bool // the session came into memory before it was started
+	started   bool          // it is told what goes on
+	over      chan struct{} // made when it is started, closed when nothing more is told to it
+	disturbed bool          // the session came into memory before it was started
 
 	mu     sync.Mutex
 	queue  []told
