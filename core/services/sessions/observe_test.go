@@ -224,6 +224,40 @@ func TestObserve_Answers(t *testing.T) {
 	})
 }
 
+// Of a session beyond its rights a client is not told who has it, and it
+// disturbs nobody who does.
+func TestRights_InUse(t *testing.T) {
+	patient(t, func(t *testing.T, w *world) {
+		w.agents.set("", agent("default"))
+		req := in("/private")
+		req.Key, req.Label = "agent:default:mine", "mine"
+		id := w.open(req).Session.ID
+		guest := &client{rights: &domain.Rights{Name: "guest", Roots: []string{"/team"}}}
+		for _, takeover := range []bool{false, true} {
+			run, err := w.svc.Open(guest, domain.OpenSession{ID: id, Takeover: takeover})
+			if err != nil {
+				t.Fatalf("takeover %v: it was told before its rights were looked at: %v", takeover, err)
+			}
+			turn, _ := w.begin(id, time.Minute) // while it is asked for
+			_, err = run(t.Context())
+			w.wantCode(err, domain.Denied)
+			w.svc.Cancel(w.client, id, domain.CancelledByClient)
+			<-turn.ctx.Done()
+			synctest.Wait()
+			for _, named := range []domain.NewSession{{Key: "agent:default:mine"}, {Label: "mine"}, {Label: "mine", Agent: "other"}, {Key: "agent:default:mine", Reset: true}} {
+				named.Dirs, named.Takeover = in("/team").Dirs, takeover
+				_, err = w.svc.New(t.Context(), guest, named)
+				w.wantCode(err, domain.Denied)
+			}
+		}
+		w.wantCode(w.end(w.svc.Delete, guest, id), domain.Denied)
+		w.wantCode(w.end(w.svc.Delete, &client{}, id), domain.SessionActive)
+		if _, err := w.load(w.client, domain.OpenSession{ID: id}); err != nil {
+			t.Errorf("who has it was disturbed: %v", err)
+		}
+	})
+}
+
 // What a client may not use it is not shown, in no way.
 func TestRights(t *testing.T) {
 	patient(t, func(t *testing.T, w *world) {

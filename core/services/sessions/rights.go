@@ -26,10 +26,13 @@ func mayUse(c ports.Client, row domain.Session, agent domain.Agent) error {
 // every one. Then its rights, which depend on what is stored, are seen before
 // who has the session is disturbed, or told of.
 func (s *Service) foreign(c ports.Client, id domain.SessionID) bool {
+	if r := c.Info().Rights; r == nil || r.Agents == nil && r.Roots == nil {
+		return false
+	}
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
 	sl := s.reg.slots[id]
-	return c.Info().Rights != nil && sl != nil && sl.client != c
+	return sl != nil && sl.client != c
 }
 
 // mayTouch refuses a client a session that its rights do not cover.
