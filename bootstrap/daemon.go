@@ -189,6 +189,7 @@ type daemonServer struct {
 	serving sync.WaitGroup
 	// certificates is nil without TLS. It is set before anything is served.
 	certificates *certificates
+	ending       context.CancelFunc // ends what the start left running
 }
 
 func newDaemonServer(lc fx.Lifecycle, cfg *Config, o *options, g *gateway, k *gatewayKeys, h *http.Server) *daemonServer {
@@ -240,6 +241,9 @@ func (s *daemonServer) start(ctx context.Context) error {
 	}
 	s.gateway.ready.Store(true)
 	s.advise(ctx)
+	trying, end := context.WithCancel(context.WithoutCancel(ctx))
+	s.ending = end
+	s.serving.Go(func() { s.gateway.app.tryConfinement(trying) }) // ends with the context, which stop cancels and joins
 	return nil
 }
 
@@ -276,6 +280,7 @@ func (s *daemonServer) advise(ctx context.Context) {
 // stop takes no more requests and waits for those under way.
 func (s *daemonServer) stop(ctx context.Context) error {
 	s.gateway.ready.Store(false)
+	s.ending()
 	err := withdraw(s.cfg.DataDir)
 	if serr := s.http.Shutdown(ctx); serr != nil {
 		err = errors.Join(err, serr, s.http.Close())
