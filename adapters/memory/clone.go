@@ -79,6 +79,12 @@ func (c *cloner) record(r domain.Record) domain.Record {
 		text(c, r.Command)
 		r.Blocks = list(r.Blocks, c.block)
 		return r
+	case domain.Streamed:
+		for _, s := range []string{string(r.Turn), r.Agent, r.Model.Provider, r.Model.Model} {
+			text(c, s)
+		}
+		r.Parts = list(r.Parts, c.part)
+		return r
 	case domain.AssistantSaid:
 		return c.assistantSaid(r)
 	case domain.CallBegan:

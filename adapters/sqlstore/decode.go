@@ -12,7 +12,7 @@ func known(kind string, version int) bool {
 		return false
 	}
 	switch kind {
-	case kindUserSaid, kindAssistantSaid, kindCallBegan, kindPermissionGiven, kindCallFinished,
+	case kindUserSaid, kindStreamed, kindAssistantSaid, kindCallBegan, kindPermissionGiven, kindCallFinished,
 		kindPlanSet, kindTitleSet, kindClientEvent, kindCompacted, kindTurnFinished:
 		return true
 	}
@@ -37,6 +37,8 @@ func (r *reader) record(kind string) domain.Record {
 	switch kind {
 	case kindUserSaid:
 		return readUserSaid(r)
+	case kindStreamed:
+		return readStreamed(r)
 	case kindAssistantSaid:
 		return readAssistantSaid(r)
 	case kindCallBegan:
@@ -71,6 +73,26 @@ func readUserSaid(r *reader) (v domain.UserSaid) {
 			v.Blocks = listOf(r, readBlock)
 		case "command":
 			v.Command = r.text()
+		default:
+			r.skip()
+		}
+	}
+	return v
+}
+
+func readStreamed(r *reader) (v domain.Streamed) {
+	for key := range r.object {
+		switch key {
+		case "turn":
+			v.Turn = domain.TurnID(r.text())
+		case "agent":
+			v.Agent = r.text()
+		case "provider":
+			v.Model.Provider = r.text()
+		case "model":
+			v.Model.Model = r.text()
+		case "parts":
+			v.Parts = listOf(r, readPart)
 		default:
 			r.skip()
 		}

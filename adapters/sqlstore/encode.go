@@ -7,6 +7,7 @@ import "github.com/berth-dev/berth/core/domain"
 // may be ignored does not.
 const (
 	kindUserSaid        = "user_said"
+	kindStreamed        = "streamed"
 	kindAssistantSaid   = "assistant_said"
 	kindCallBegan       = "call_began"
 	kindPermissionGiven = "permission_given"
@@ -88,6 +89,13 @@ func (w *writer) record(rec domain.Record) (string, error) {
 		list(w, "blocks", r.Blocks, noting(&err, writeBlock))
 		text(w, "command", r.Command)
 		return kindUserSaid, err
+	case domain.Streamed:
+		text(w, "turn", r.Turn)
+		text(w, "agent", r.Agent)
+		text(w, "provider", r.Model.Provider)
+		text(w, "model", r.Model.Model)
+		list(w, "parts", r.Parts, writePart)
+		return kindStreamed, nil
 	case domain.AssistantSaid:
 		writeAssistantSaid(w, r)
 		return kindAssistantSaid, nil

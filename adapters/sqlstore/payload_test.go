@@ -46,6 +46,10 @@ func sample() []domain.Record {
 			Summary: "s", Plain: &domain.Failure{Code: domain.CostLimit, Msg: "no"}, Cancelled: true, Before: 2, After: 1, Window: 9,
 			Usage: domain.Usage{Input: 1}, Cost: new(domain.MicroUSD),
 		},
+		domain.Streamed{
+			Turn: "t1", Agent: "a", Model: domain.ModelRef{Provider: "p", Model: "m"},
+			Parts: []domain.MessagePart{{ID: "m2", Text: "hel"}, {ID: "m3", Thought: true, Text: "h"}},
+		},
 		domain.TurnFinished{Turn: "t1", Stop: domain.StopMaxTurnRequests, Failure: &domain.Failure{Code: domain.RateLimited, Msg: "wait"}, Usage: domain.Usage{CachedRead: 4}},
 	}
 }
@@ -66,6 +70,7 @@ func TestPayload_Golden(t *testing.T) {
 		`assistant_said {"turn":"t1","agent":"a","cost":{"micro_usd":1500},"estimate":9}`,
 		`call_finished {"turn":"t1","call":"c1","text":"no","limit":1}`,
 		`compacted {"turn":"t1","id":"k1","agent":"a","provider":"p","model":"m","trimmed":5,"through":4,"largest":3,"summary":"s","plain":{"code":"cost limit","msg":"no"},"cancelled":true,"before":2,"after":1,"window":9,"usage":{"input":1},"cost":{}}`,
+		`streamed {"turn":"t1","agent":"a","provider":"p","model":"m","parts":[{"id":"m2","text":"hel"},{"id":"m3","thought":true,"text":"h"}]}`,
 		`turn_finished {"turn":"t1","stop":"max_turn_requests","failure":{"code":"rate limited","msg":"wait"},"usage":{"cached_read":4}}`,
 	}
 	for i, rec := range sample() {

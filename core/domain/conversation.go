@@ -30,12 +30,13 @@ type Conversation struct {
 	gauges map[ModelRef]Gauge
 	seq    Seq
 
-	open    TurnID    // the turn that has no TurnFinished yet
-	openAt  Seq       // where it began
-	command bool      // it is answered by the host
-	replied bool      // the model has said something in it
-	begun   []begun   // calls with a CallBegan and no CallFinished, in order, of any turn
-	waiting []waiting // calls of the newest reply without an output in messages, in order
+	open    TurnID        // the turn that has no TurnFinished yet
+	openAt  Seq           // where it began
+	command bool          // it is answered by the host
+	replied bool          // the model has said something in it
+	partial AssistantSaid // what was streamed in it of a reply that has not followed; Parts is nil when nothing was
+	begun   []begun       // calls with a CallBegan and no CallFinished, in order, of any turn
+	waiting []waiting     // calls of the newest reply without an output in messages, in order
 
 	shown               // what the model is shown of the turns
 	ended  TurnFinished // of the newest turn that has one
@@ -88,12 +89,16 @@ func (c *Conversation) Add(e Entry) {
 	case UserSaid:
 		c.answerRest() // of a turn that never ended
 		c.open, c.openAt, c.command, c.replied, c.before = r.Turn, e.Seq, r.Command != "", false, nil
+		c.partial = AssistantSaid{}
 		if !c.command {
 			blocks := c.input(r.Blocks)
 			c.say(UserInput{Blocks: blocks})
 			c.messages[len(c.messages)-1].notes = len(blocks) - len(r.Blocks)
 		}
+	case Streamed:
+		c.stream(r)
 	case AssistantSaid:
+		c.partial = AssistantSaid{}
 		c.addReply(r)
 	case CallBegan:
 		c.begun = append(c.begun, begun{turn: r.Turn, call: r.Call.ID})
@@ -192,6 +197,21 @@ func (c *Conversation) addReply(r AssistantSaid) {
 	}
 }
 
+// stream keeps what was shown of a reply, in case it never follows.
+func (c *Conversation) stream(r Streamed) {
+	if r.Turn == "" || r.Turn != c.open {
+		return
+	}
+	c.partial.Turn, c.partial.Agent, c.partial.Model, c.partial.Truncated = r.Turn, r.Agent, r.Model, true
+	for _, p := range r.Parts {
+		if n := len(c.partial.Parts); n > 0 && c.partial.Parts[n-1].ID == p.ID {
+			c.partial.Parts[n-1].Text += p.Text
+			continue
+		}
+		c.partial.Parts = append(c.partial.Parts, p)
+	}
+}
+
 // waitingAt returns the place of an unanswered call, -1 when there is none.
 func (c *Conversation) waitingAt(id CallID) int {
 	return slices.IndexFunc(c.waiting, func(w waiting) bool { return w.call.ID == id })
@@ -233,7 +253,7 @@ func (c *Conversation) finish(r TurnFinished) {
 	case r.Interrupted:
 		c.notes = append(c.notes, "[The previous turn was interrupted: the agent stopped before it ended.]")
 	}
-	c.open, c.command, c.before = "", false, nil
+	c.open, c.command, c.before, c.partial = "", false, nil, AssistantSaid{}
 }
 
 // Messages returns the conversation for a model. Every call in it has an
@@ -250,13 +270,19 @@ func (c *Conversation) Messages() []ModelMessage {
 }
 
 // Settle returns the records that close what nobody works on any more: every
-// call that began and has no end, wherever in the journal it stands, and the
-// turn that has none; nothing when all is closed. Append them together, once,
+// call that began and has no end, wherever in the journal it stands, the reply
+// that was streamed and never journalled, and the turn that has no end; nothing
+// when all is closed. Append them together, once,
 // before anything else.
 func (c *Conversation) Settle() []Record {
 	var recs []Record
 	for _, b := range c.begun {
 		recs = append(recs, CallFinished{Turn: b.turn, Call: b.call, Failed: true, Interrupted: true, Text: InterruptedText})
+	}
+	if len(c.partial.Parts) > 0 {
+		said := c.partial
+		said.Parts = slices.Clone(said.Parts)
+		recs = append(recs, said)
 	}
 	if c.open != "" {
 		recs = append(recs, TurnFinished{Turn: c.open, Interrupted: true})

@@ -77,6 +77,9 @@ func checkPrefix(recs []Record) error {
 	if turn != "" {
 		want++
 	}
+	if streamedText(recs) != "" {
+		want++
+	}
 	if len(closers) != want {
 		return fmt.Errorf("turn %q and calls %v are open but Settle says %v", turn, calls, closers)
 	}
@@ -85,6 +88,53 @@ func checkPrefix(recs []Record) error {
 		return fmt.Errorf("after settling, still open: %v", more)
 	}
 	return checkMessages(settled.Messages())
+}
+
+// streamedText is what was streamed of the newest turn, if it is open, since
+// its last reply.
+func streamedText(recs []Record) string {
+	var turn TurnID
+	text := ""
+	for _, r := range recs {
+		switch r := r.(type) {
+		case UserSaid:
+			turn, text = r.Turn, ""
+		case Streamed:
+			if r.Turn == turn && turn != "" {
+				for _, p := range r.Parts {
+					text += p.Text
+				}
+			}
+		case AssistantSaid:
+			text = ""
+		case TurnFinished:
+			if r.Turn == turn {
+				turn, text = "", ""
+			}
+		}
+	}
+	return text
+}
+
+// What was streamed of a reply that never came is a reply that was cut off; of
+// one that came it counts no more.
+func TestConversation_StreamedIsKept(t *testing.T) {
+	for seed := range uint64(seeds) {
+		recs := newJournals(seed).make()
+		for n := range len(recs) + 1 {
+			var kept string
+			for _, r := range fold(recs[:n]).Settle() {
+				if said, ok := r.(AssistantSaid); ok {
+					for _, p := range said.Parts {
+						kept += p.Text
+					}
+				}
+			}
+			if want := streamedText(recs[:n]); kept != want {
+				t.Fatalf("seed %d, prefix %d: kept %q of %q\n%s", seed, n, kept, want, list(recs[:n]))
+			}
+		}
+	}
 }
 
 func list(recs []Record) string {
@@ -300,6 +350,35 @@ func TestConversation_Settle(t *testing.T) {
 			"both",
 			[]Record{user("t1", "hi"), said("t1", "x", call("a")), began("t1", "a"), user("t2", "b")},
 			[]Record{closed("t1", "a"), TurnFinished{Turn: "t2", Interrupted: true}},
+		},
+		{
+			"a reply that was streamed, in parts of one message and of two",
+			[]Record{
+				user("t1", "hi"), said("t1", "x", call("a")), began("t1", "a"),
+				Streamed{Turn: "t1", Agent: "g", Model: ModelRef{Provider: "p", Model: "m"}, Parts: []MessagePart{{ID: "m1", Thought: true, Text: "h"}, {ID: "m2", Text: "he"}}},
+				Streamed{Turn: "t1", Agent: "g", Model: ModelRef{Provider: "p", Model: "m"}, Parts: []MessagePart{{ID: "m2", Text: "llo"}}},
+			},
+			[]Record{
+				closed("t1", "a"),
+				AssistantSaid{
+					Turn: "t1", Agent: "g", Model: ModelRef{Provider: "p", Model: "m"}, Truncated: true,
+					Parts: []MessagePart{{ID: "m1", Thought: true, Text: "h"}, {ID: "m2", Text: "hello"}},
+				},
+				TurnFinished{Turn: "t1", Interrupted: true},
+			},
+		},
+		{
+			"a reply that came after it was streamed",
+			[]Record{user("t1", "hi"), Streamed{Turn: "t1", Parts: []MessagePart{{ID: "m1", Text: "x"}}}, said("t1", "x")},
+			[]Record{TurnFinished{Turn: "t1", Interrupted: true}},
+		},
+		{
+			"what comes after the end, or of a turn that nobody knows, counts for nothing",
+			[]Record{
+				user("t1", "hi"), Streamed{Turn: "t2", Parts: []MessagePart{{ID: "m1", Text: "x"}}},
+				TurnFinished{Turn: "t1", Stop: StopCancelled}, Streamed{Turn: "t1", Parts: []MessagePart{{ID: "m1", Text: "x"}}},
+			},
+			nil,
 		},
 	}
 	for _, c := range cases {

@@ -51,6 +51,10 @@ func (j *journals) turn() {
 			j.compaction(id)
 		}
 		said := j.reply(id, step, &n)
+		if !j.stream(said) {
+			j.crash(id)
+			return
+		}
 		j.add(said)
 		if !j.calls(id, said.Calls) {
 			j.crash(id)
@@ -87,6 +91,23 @@ func (j *journals) reply(id TurnID, step int, n *int) AssistantSaid {
 		said.Finish = FinishCalls
 	}
 	return said
+}
+
+// stream is what an engine appends while a reply comes in slowly. It reports
+// whether the reply came to its end.
+func (j *journals) stream(said AssistantSaid) bool {
+	for _, p := range said.Parts {
+		for len(p.Text) > 0 && j.chance(3) {
+			n := 1 + j.rng.IntN(len(p.Text))
+			piece := p
+			piece.Text, p.Text = p.Text[:n], p.Text[n:]
+			j.add(Streamed{Turn: said.Turn, Parts: []MessagePart{piece}})
+			if j.chance(9) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // compaction is what an engine appends between two steps.

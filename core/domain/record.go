@@ -13,7 +13,7 @@ type Entry struct {
 }
 
 // Record is one step of a session, written down. Members: UserSaid,
-// AssistantSaid, CallBegan, PermissionGiven, CallFinished, PlanSet, TitleSet,
+// Streamed, AssistantSaid, CallBegan, PermissionGiven, CallFinished, PlanSet, TitleSet,
 // ClientEvent, Compacted, TurnFinished, Unknown.
 //
 //sumtype:decl
@@ -46,6 +46,16 @@ type AssistantSaid struct {
 	Cost      *MicroUSD // of the request; nil when unknown
 	Window    int64     // the model's context window then; 0 when unknown
 	Estimate  int64     // what Usage.Input was guessed to become, uncorrected; 0 when it was not
+}
+
+// Streamed is what a client was shown of a reply since the last Streamed of it.
+// It counts until the reply itself is journalled, or the turn's end; so a
+// process that dies in the middle of a reply leaves what its user has read.
+type Streamed struct {
+	Turn  TurnID
+	Agent string
+	Model ModelRef
+	Parts []MessagePart // in order; a part goes on where the last one with its id ended
 }
 
 // MessagePart is a run of text or of thought in a reply.
@@ -161,6 +171,7 @@ type Unknown struct {
 }
 
 func (UserSaid) isRecord()        {}
+func (Streamed) isRecord()        {}
 func (AssistantSaid) isRecord()   {}
 func (CallBegan) isRecord()       {}
 func (PermissionGiven) isRecord() {}
@@ -192,7 +203,7 @@ func Spending(r Record) (agent string, cost MicroUSD) {
 		agent, c = r.Agent, r.Cost
 	case Compacted:
 		agent, c = r.Agent, r.Cost
-	case UserSaid, CallBegan, PermissionGiven, CallFinished, PlanSet, TitleSet, ClientEvent, TurnFinished, Unknown:
+	case UserSaid, Streamed, CallBegan, PermissionGiven, CallFinished, PlanSet, TitleSet, ClientEvent, TurnFinished, Unknown:
 	}
 	if c == nil || *c <= 0 || agent == "" {
 		return "", 0

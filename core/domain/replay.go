@@ -31,7 +31,7 @@ func Updates(r Record) []Update {
 			ups = append(ups, UsageChanged{Used: r.After, Size: r.Window})
 		}
 		return ups
-	case UserSaid, PermissionGiven, ClientEvent, TurnFinished, Unknown:
+	case UserSaid, Streamed, PermissionGiven, ClientEvent, TurnFinished, Unknown:
 		return nil
 	}
 	return nil
@@ -83,7 +83,7 @@ func Replay(r Record) []Update {
 			return []Update{AgentText{ID: MessageID(string(r.Turn) + "-end"), Text: mark}}
 		}
 		return nil
-	case TitleSet:
+	case TitleSet, Streamed:
 		return nil
 	case Compacted:
 		return Updates(r)[:1]

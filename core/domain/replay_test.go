@@ -107,6 +107,7 @@ func TestUpdatesAndReplay(t *testing.T) {
 			[]Update{UsageChanged{Used: 7, Size: 50}},
 			[]Update{AgentThought{ID: "m1", Text: "hm"}, AgentText{ID: "m2", Text: "a"}},
 		},
+		{"a part of a reply was streamed, and the reply is replayed", Streamed{Turn: "t", Parts: []MessagePart{{ID: "m", Text: "a"}}}, nil, nil},
 		{"no fill is told when the window is unknown", AssistantSaid{Turn: "t", Usage: Usage{Input: 5}}, nil, []Update{}},
 		{"a call opens", CallBegan{Turn: "t", Call: call("c"), Update: opened}, []Update{opened}, []Update{opened}},
 		{

@@ -217,3 +217,55 @@ func checkStore(t *testing.T, path string) {
 		t.Errorf("integrity check: %q, %v", verdict, err)
 	}
 }
+
+// slowModel says something, lets it be read, goes on, and does not end.
+const slowModel = `--- next when "slow"
+text "Read "
+text "long ago. "
+delay 4s
+text "Just now."
+delay 1h
+--- next when "next"
+text "Done."
+`
+
+// TestCrash_WhatWasReadIsThere: a reply that is cut off by the end of the
+// process is there afterwards, but for its last moment.
+func TestCrash_WhatWasReadIsThere(t *testing.T) {
+	t.Parallel()
+	w := (&scenario{model: slowModel}).prepare(t)
+	read := make(chan struct{}, 1)
+	p := start(t, w, acpclient.Handlers{Update: func(u acpclient.Update) {
+		if u.Text == "Just now." {
+			read <- struct{}{}
+		}
+	}})
+	id, err := p.NewSession(t.Context(), w.work, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		_, _ = p.Prompt(t.Context(), id, "slow") // the process dies meanwhile
+	}()
+	<-read
+	p.Kill()
+	<-answered
+	got := &seen{last: map[string]string{}}
+	p = start(t, w, acpclient.Handlers{Update: got.add})
+	defer p.Stop()
+	if err := p.Load(t.Context(), id, w.work); err != nil {
+		t.Fatalf("load: %v", err)
+	}
+	got.mu.Lock()
+	text := strings.Join(got.text, "")
+	got.mu.Unlock()
+	if rest, ok := strings.CutPrefix(text, "Read long ago. "); !ok || strings.Contains(rest, "Read") || !strings.Contains(rest, "nterrupted") {
+		t.Errorf("what was read and how it ended is now %q", text)
+	}
+	if _, err := p.Prompt(t.Context(), id, "next"); err != nil {
+		t.Errorf("the next prompt: %v", err)
+	}
+	checkStore(t, filepath.Join(w.data, "sessions", "acp-sessions.db"))
+}

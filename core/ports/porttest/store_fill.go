@@ -14,7 +14,7 @@ import (
 // out of the suite.
 func recordTypes() []domain.Record {
 	return []domain.Record{
-		domain.UserSaid{}, domain.AssistantSaid{}, domain.CallBegan{}, domain.PermissionGiven{}, domain.CallFinished{},
+		domain.UserSaid{}, domain.Streamed{}, domain.AssistantSaid{}, domain.CallBegan{}, domain.PermissionGiven{}, domain.CallFinished{},
 		domain.PlanSet{}, domain.TitleSet{}, domain.ClientEvent{}, domain.Compacted{}, domain.TurnFinished{}, domain.Unknown{},
 	}
 }

@@ -145,7 +145,7 @@ func storedFiles(rec domain.Record) []domain.Attachment {
 				list = append(list, f.File)
 			}
 		}
-	case domain.AssistantSaid, domain.Compacted, domain.CallBegan, domain.PermissionGiven, domain.PlanSet, domain.TitleSet,
+	case domain.Streamed, domain.AssistantSaid, domain.Compacted, domain.CallBegan, domain.PermissionGiven, domain.PlanSet, domain.TitleSet,
 		domain.ClientEvent, domain.TurnFinished, domain.Unknown: // these name no stored file
 	}
 	return list

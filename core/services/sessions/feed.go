@@ -125,7 +125,7 @@ func (m *mark) knew(rec domain.Record) bool {
 			if u, ok := m.items[i].u.(domain.CallChanged); ok && u.ID == rec.Call && u.Status.Final() {
 				return true
 			}
-		case domain.UserSaid, domain.AssistantSaid, domain.PermissionGiven, domain.PlanSet, domain.TitleSet, domain.ClientEvent,
+		case domain.UserSaid, domain.Streamed, domain.AssistantSaid, domain.PermissionGiven, domain.PlanSet, domain.TitleSet, domain.ClientEvent,
 			domain.Compacted, domain.TurnFinished, domain.Unknown:
 		}
 	}
@@ -259,7 +259,7 @@ func (t *tail) drop(rec domain.Record) {
 		case domain.CallBegan:
 			opened, ok := i.u.(domain.CallOpened)
 			return ok && opened.ID == rec.Call.ID
-		case domain.UserSaid, domain.PermissionGiven, domain.PlanSet, domain.TitleSet, domain.ClientEvent,
+		case domain.UserSaid, domain.Streamed, domain.PermissionGiven, domain.PlanSet, domain.TitleSet, domain.ClientEvent,
 			domain.TurnFinished, domain.Unknown:
 		}
 		return false

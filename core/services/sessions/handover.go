@@ -166,7 +166,7 @@ func (h *history) note(rec domain.Record) {
 				h.told[p.ID] = true
 			}
 		}
-	case domain.PermissionGiven, domain.PlanSet, domain.TitleSet, domain.ClientEvent, domain.Compacted, domain.TurnFinished, domain.Unknown:
+	case domain.Streamed, domain.PermissionGiven, domain.PlanSet, domain.TitleSet, domain.ClientEvent, domain.Compacted, domain.TurnFinished, domain.Unknown:
 	}
 }
 

@@ -148,6 +148,39 @@ func (l *Live) Append(ctx context.Context, allowed func() error, recs ...domain.
 	return l.append(ctx, l.conv, recs...)
 }
 
+// Keep is Append for what is good to have and harms nobody when it is missing: a
+// failure leaves the session as sure of its journal as it was, if the journal
+// can be read.
+func (l *Live) Keep(ctx context.Context, allowed func() error, rec domain.Record) error {
+	if err := l.lock.Acquire(ctx); err != nil {
+		return err
+	}
+	defer l.lock.Release()
+	if err := allowed(); err != nil {
+		return err
+	}
+	if l.conv == nil || l.gone.Load() || l.doubtful {
+		return domain.Errorf(domain.Conflict, "The session's journal has to be read again first")
+	}
+	err := l.append(ctx, l.conv, rec)
+	if err != nil {
+		l.doubtful = l.catchUp(ctx) != nil
+	}
+	return err
+}
+
+// catchUp folds in what the journal holds and the conversation does not.
+func (l *Live) catchUp(ctx context.Context) error {
+	for entry, err := range l.svc.p.Journal.Records(ctx, l.id, l.conv.Seq()) {
+		if err != nil {
+			return err
+		}
+		l.conv.Add(entry)
+		l.pos.Store(int64(entry.Seq))
+	}
+	return nil
+}
+
 // End journals the end of a turn: what closing makes of the calls that began
 // and did not end. ended is false when the turn never began or has an end
 // already; then nothing is journalled. allowed is that of Append.

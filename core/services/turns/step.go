@@ -23,6 +23,7 @@ type reply struct {
 	ended   bool
 	retries int
 	first   time.Time // when the first text came
+	keeper  keeper
 }
 
 // ask gets the next reply. A request that the model finds too long is made
@@ -67,7 +68,10 @@ func (t *turn) step(req domain.ModelRequest, size int64) (domain.AssistantSaid, 
 	t.requests++
 	t.partial = r
 	t.mu.Unlock()
-	err := t.isolate("model", func() error { return r.read(req) })
+	err := t.isolate("model", func() error {
+		defer r.keeper.stop(&t.mu)
+		return r.read(req)
+	})
 	t.mu.Lock()
 	r.closePart()
 	if now := t.model.Info(); now.Ref == r.said.Model {
@@ -205,6 +209,7 @@ func (r *reply) grow(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r.text.WriteString(text)
+	r.keeper.due(r)
 	if r.part.Thought {
 		return
 	}
