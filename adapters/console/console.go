@@ -101,7 +101,7 @@ func kindOf(ext string) (string, bool) {
 // policy is the Content-Security-Policy of everything sent from here. Trusted
 // types without a policy make the parser of HTML refuse every string.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
-	"img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	"img-src 'self' data:; media-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
 // secure sets the headers that keep the page to itself.

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// limit is how many bytes the page may have in all, before packing.
-const limit = 120 << 10
+// limit is how many bytes a browser that comes the first time may have to load.
+const limit = 60 << 10
 
 func handler(t *testing.T) *Handler {
 	t.Helper()
@@ -73,7 +73,7 @@ func TestEveryAnswerKeepsThePageToItself(t *testing.T) {
 			}
 			csp := strings.Split(head.Get("Content-Security-Policy"), "; ")
 			for _, want := range []string{
-				"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self' data: blob:",
+				"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self' data:", "media-src data:",
 				"base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'",
 			} {
 				if !slices.Contains(csp, want) {
@@ -202,10 +202,10 @@ func TestPartsAreSafe(t *testing.T) {
 	forbidden := map[string]*regexp.Regexp{
 		"HTML from strings":   regexp.MustCompile(`(?i)\b(inner|outer)HTML\b|insertAdjacentHTML|document\.write|createContextualFragment|DOMParser|srcdoc|setHTML`),
 		"code from strings":   regexp.MustCompile(`\beval\b|new Function|setTimeout\(\s*["'` + "`" + `]|javascript:`),
-		"an inline handler":   regexp.MustCompile(`(?i)<[^>]+\son[a-z]+\s*=`),
-		"an inline style":     regexp.MustCompile(`(?i)<[^>]+\sstyle\s*=|<style`),
+		"an inline handler":   regexp.MustCompile(`(?i)<[^>\n]+\son[a-z]+\s*=`),
+		"an inline style":     regexp.MustCompile(`(?i)<[^>\n]+\sstyle\s*=|<style`),
 		"an inline script":    regexp.MustCompile(`(?i)<script(?:\s+type="module")?\s*>`),
-		"a token in storage":  regexp.MustCompile(`localStorage\.setItem\((?:TOKEN|"berth\.token")`),
+		"a token for good":    regexp.MustCompile(`(?s)localStorage.{0,40}[tT]oken|berth\.token.*localStorage`),
 		"a token in a URL":    regexp.MustCompile(`[?&]token=`),
 		"a style from afar":   regexp.MustCompile(`@import|url\(`),
 		"a module from afar":  regexp.MustCompile(`from\s+["'](?:[^."']|\.[^/])|import\(`),
@@ -254,8 +254,8 @@ func TestSize(t *testing.T) {
 		total += len(f.plain)
 		packed += len(f.packed)
 	}
-	if total > limit {
-		t.Errorf("the page has %d bytes, more than %d", total, limit)
+	if packed > limit {
+		t.Errorf("the page has %d bytes packed, more than %d", packed, limit)
 	}
 	t.Logf("%d bytes, %d packed", total, packed)
 }
@@ -263,7 +263,7 @@ func TestSize(t *testing.T) {
 // Modules that hold logic know no nodes, so that they can be tested anywhere.
 func TestLogicKnowsNoNodes(t *testing.T) {
 	nodes := regexp.MustCompile(`\b(document|window|location|sessionStorage|localStorage|navigator|HTMLElement)\b\.`)
-	for _, name := range []string{"/text.js", "/diff.js", "/markdown.js", "/state.js", "/wire.js", "/opened.js"} {
+	for _, name := range []string{"/text.js", "/diff.js", "/markdown.js", "/state.js", "/files.js", "/wire.js", "/opened.js"} {
 		if hit := nodes.FindString(parts(t)[name]); hit != "" {
 			t.Errorf("%s uses %s", name, hit)
 		}

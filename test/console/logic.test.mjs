@@ -9,6 +9,7 @@ const text = await at("text");
 const state = await at("state");
 const {Connection, Lost, offers, refusal, usable, wait} = await at("wire");
 const {Opened} = await at("opened");
+const files = await at("files");
 
 const t = (s) => ({type: "text", text: s});
 const shape = (blocks) => blocks.map((b) => b.type + (b.level ?? ""));
@@ -213,6 +214,12 @@ describe("state", () => {
     );
     assert.deepEqual([s.items.length, s.items[0].status, s.items[0].summary], [1, "completed", "whole"]);
   });
+  test("numbers that are none count as nothing", () => {
+    const s = of({sessionUpdate: "usage_update", used: "<b>", size: null, cost: {amount: "x", currency: 7}});
+    assert.deepEqual(s.usage, {used: 0, size: 0, cost: {amount: 0, currency: "7"}});
+    assert.equal(text.money(NaN), "");
+  });
+  test("the mode of the agent", () => assert.equal(of({sessionUpdate: "current_mode_update", currentModeId: "architect"}).mode, "architect"));
   test("what is unknown or malformed changes nothing", () => assert.equal(of({sessionUpdate: "new_kind"}, null, 7, {}, {sessionUpdate: "agent_message_chunk"}, {sessionUpdate: "plan", entries: 3}).items.length, 0));
   test("ten thousand updates", () => {
     const s = new state.Session("s");
@@ -236,22 +243,30 @@ describe("state", () => {
   }
 });
 
+const gone = () => {};
+
 /** A gateway that answers what it is told to, and sockets to it. */
 class Fake {
   sockets = [];
+  time = 0;
   states = [];
   timers = [];
 
   connection({probe = async () => "", ...on} = {}) {
-    const clock = {setTimeout: (fn) => this.timers.push(fn), clearTimeout: (n) => n && (this.timers[n - 1] = () => {})};
+    const clock = {setTimeout: (fn) => this.timers.push(fn), clearTimeout: (n) => n && (this.timers[n - 1] = gone)};
     return new Connection({
-      token: "tok", probe, timers: clock, on: {...on, state: (s, d) => this.states.push(s) && on.state?.(s, d)},
+      token: "tok", probe, timers: clock, now: () => this.time, on: {...on, state: (s, d) => this.states.push(s) && on.state?.(s, d)},
       open: (protocols) => {
         const s = {readyState: 0, protocols, sent: [], send: (m) => s.sent.push(JSON.parse(m)), close: (code) => (s.closed = code)};
         this.sockets.push(s);
         return s;
       },
     });
+  }
+
+  /** live is how many timers wait, fired or not. */
+  live() {
+    return this.timers.filter((fn) => fn !== gone).length;
   }
 
   get socket() {
@@ -368,7 +383,38 @@ describe("connection", () => {
     c.start();
     await f.ready();
     f.socket.onclose({code: 1008, reason: "the token was revoked"});
-    assert.deepEqual([c.state, f.timers.length], ["refused", 0]);
+    assert.deepEqual([c.state, f.live()], ["refused", 0]);
+  });
+
+  test("a socket that is dead and does not say so is given up", async () => {
+    const f = new Fake();
+    const c = f.connection();
+    c.start();
+    await f.ready();
+    c.check();
+    assert.equal(f.socket.sent.length, 1, "the gateway has just been heard");
+    f.time = 60_000;
+    c.check();
+    c.check();
+    assert.deepEqual(f.socket.sent.slice(1).map((m) => m.method), ["session/list"]);
+    f.say({id: f.socket.sent[1].id, result: {}});
+    assert.deepEqual([c.state, f.live()], ["ready", 0]);
+    f.time = 120_000;
+    c.check();
+    const first = f.socket;
+    f.timers.at(-1)();
+    assert.deepEqual([c.state, first.closed], ["waiting", 4000]);
+    f.timers.at(-1)();
+    await f.ready();
+    assert.deepEqual([c.state, f.sockets.length], ["ready", 2]);
+  });
+
+  test("a gateway that takes the connection and says nothing is tried again", () => {
+    const f = new Fake();
+    const c = f.connection();
+    c.start();
+    f.timers.at(-1)();
+    assert.deepEqual([c.state, f.socket.closed], ["waiting", 4000]);
   });
 
   test("leaving does not end what runs", async () => {
@@ -392,6 +438,40 @@ describe("connection", () => {
   for (const [status, says] of [[401, /know this token/], [403, /allowed_hosts/], [429, /in 7 s/], [400, /^$/], [503, /^$/]]) {
     test(`status ${status}`, () => assert.match(refusal(status, 7), says));
   }
+});
+
+describe("files", () => {
+  const bytes = (s) => new TextEncoder().encode(s);
+  const cases = [
+    ["a picture where pictures are taken", {name: "a.png", type: "image/png", bytes: bytes("x")}, {image: true}, {type: "image", mimeType: "image/png", data: "eA=="}],
+    ["a picture where they are not", {name: "a.png", type: "image/png", bytes: new Uint8Array([0, 255])}, {}, {type: "resource", resource: {uri: "attachment:///a.png", mimeType: "image/png", blob: "AP8="}}],
+    ["an SVG is text", {name: "a b.svg", type: "image/svg+xml", bytes: bytes("<svg/>")}, {image: true}, {type: "resource", resource: {uri: "attachment:///a%20b.svg", mimeType: "image/svg+xml", text: "<svg/>"}}],
+    ["text of no type", {name: "Makefile", type: "", bytes: bytes("all:\n")}, {}, {type: "resource", resource: {uri: "attachment:///Makefile", mimeType: "text/plain", text: "all:\n"}}],
+    ["what is no UTF-8", {name: "x", type: "", bytes: new Uint8Array([0xc3, 0x28])}, {}, {type: "resource", resource: {uri: "attachment:///x", mimeType: "application/octet-stream", blob: "wyg="}}],
+  ];
+  for (const [name, file, can, want] of cases) test(name, () => assert.deepEqual(files.blockOf(file, can), want));
+  test("much text is stored, not read out", () => assert.ok(files.blockOf({name: "x", type: "text/plain", bytes: bytes("x".repeat(200_000))}).resource.blob));
+  test("many bytes", () => assert.equal(atob(files.base64(new Uint8Array(100_001).fill(7))).length, 100_001));
+  test("limits", () => {
+    const limits = {maxBlobBytes: 10, maxPromptBlobBytes: 15};
+    assert.equal(files.tooLarge("a", 10, 5, limits), "");
+    assert.match(files.tooLarge("a", 11, 0, limits), /too large/);
+    assert.match(files.tooLarge("a", 10, 6, limits), /too much/);
+    assert.equal(files.tooLarge("a", 1 << 20, 0), "");
+  });
+
+  test("a session as Markdown", () => {
+    const s = new state.Session("s");
+    for (const u of [
+      {sessionUpdate: "user_message_chunk", messageId: "u", content: t("Change it")}, {sessionUpdate: "user_message_chunk", messageId: "u", content: {type: "image", data: ""}},
+      {sessionUpdate: "agent_thought_chunk", content: t("First\nthen")}, {sessionUpdate: "agent_message_chunk", content: t("Done:\n```\nx\n```")},
+      {sessionUpdate: "tool_call", toolCallId: "c", title: "Edit a", status: "completed", content: [{type: "diff", path: "/a", oldText: "x\n", newText: "y\n"}, {type: "content", content: t("```` \u001b[31mred")}]},
+    ]) s.apply(u);
+    s.ended("error", {text: "529"});
+    assert.equal(files.transcript(s, "T", ["main", "", "/p"]),
+      "# T\n\nmain · /p\n\n## Prompt\n\nChange it\n\n[image]\n\n> First\n> then\n\n## Answer\n\nDone:\n```\nx\n```\n\n### Edit a (completed)\n\n" +
+      "```diff\n--- /a\n+++ /a\n@@ -1 +1 @@\n-x\n+y\n```\n\n`````\n```` red\n`````\n\nThe turn failed: 529\n");
+  });
 });
 
 describe("opened", () => {
@@ -433,7 +513,7 @@ describe("opened", () => {
     assert.deepEqual([calls[1].method, calls[1].params], ["_berth/session/observe", {sessionId: "s", replay: true}]);
     calls[1].yes({_meta: {berth: {running: "t1", queued: [{turnId: "t2", text: "later"}]}}});
     await done;
-    assert.deepEqual([o.mode, o.running, o.queue], ["watching", 1, [{text: "later"}]]);
+    assert.deepEqual([o.mode, o.running, o.queue.map((q) => q.text)], ["watching", 1, ["later"]]);
     o.admitted({queued: []});
     assert.equal(o.running, 0);
     done = o.load({takeover: true});
@@ -477,13 +557,26 @@ describe("opened", () => {
     assert.deepEqual([o.running, o.queue.length], [0, 0]);
   });
 
+  test("files go along, also behind a turn", async () => {
+    const {o, calls} = sessionOf();
+    o.created({});
+    const file = {type: "image", mimeType: "image/png", data: "AA=="};
+    o.prompt("look", [file]);
+    o.prompt("", [file]);
+    assert.deepEqual(calls.map((c) => c.params.prompt), [[t("look"), file], [file]]);
+    calls[0].yes(stop);
+    await settle();
+    assert.deepEqual(o.session.items.filter((i) => i.type === "user").map((i) => i.blocks.length), [2, 1]);
+  });
+
   test("a prompt that fails says so", async () => {
     const {o, calls, story} = sessionOf();
     o.created({});
     o.prompt("one");
     calls[0].no(error("PROVIDER_ERROR"));
     await settle();
-    assert.deepEqual(story(), ["user:one", "end:error", "notice:PROVIDER_ERROR"]);
+    assert.deepEqual(story(), ["user:one", "end:error"]);
+    assert.equal(o.session.last.text, "PROVIDER_ERROR");
     assert.equal(o.running, 0);
   });
 
@@ -531,7 +624,9 @@ describe("opened", () => {
     assert.deepEqual(calls, [], "the title is for people");
     o.apply({...notice, _meta: {berth: {reason: "SESSION_TAKEN"}}});
     await settle();
-    assert.equal(calls[0].method, "_berth/session/observe");
+    assert.deepEqual([calls[0].method, o.taken], ["_berth/session/observe", true]);
+    o.load({takeover: true});
+    assert.equal(o.taken, false);
   });
 
   test("one that was not watched fast enough is watched again", async () => {

@@ -315,7 +315,7 @@ describe("the console", {skip, concurrency: false}, () => {
     await one.prompt("slowly");
     await one.sees("begin");
     await two.page.evaluate((id) => (location.hash = `#/s/${id}`), id);
-    await two.sees("Watching", "#mode");
+    await two.sees("You are watching", "#mode");
     await two.sees(/begin (word ){5}/);
     await two.sees("slowly");
     await two.shot("watching-light");
@@ -324,7 +324,7 @@ describe("the console", {skip, concurrency: false}, () => {
     await two.sees("Take this session over?", "#confirm");
     await two.page.evaluate(() => document.querySelector("#confirm .primary").click());
     await two.page.waitForSelector("#send:not(:disabled)");
-    await one.sees("Watching", "#mode");
+    await one.sees("taken this session over", "#mode");
     for (const c of [one, two]) {
       await c.sees("end of it");
       await c.page.waitForFunction(() => document.getElementById("working").hidden);
@@ -343,7 +343,7 @@ describe("the console", {skip, concurrency: false}, () => {
     const two = await tab(t);
     const id = await one.begin();
     await two.page.evaluate((id) => (location.hash = `#/s/${id}`), id);
-    await two.sees("Watching", "#mode");
+    await two.sees("You are watching", "#mode");
     await one.prompt("touch it");
     await one.asked();
     await two.asked();
@@ -519,7 +519,7 @@ describe("the console", {skip, concurrency: false}, () => {
   test("a session that there is not says so", async (t) => {
     const c = await tab(t);
     await c.page.evaluate(() => (location.hash = "#/s/00000000-0000-4000-8000-000000000000"));
-    await c.sees("00000000-0000-4000-8000-000000000000", "#mode.error");
+    await c.sees("00000000-0000-4000-8000-000000000000", "#trouble");
   });
 
   test("a reload keeps the session where it works", async (t) => {

@@ -91,9 +91,10 @@ export class CallNode {
 export function contents(list, base = "") {
 	return list.flatMap((c) => {
 		if (c?.type === "diff") return [diffNode(c, shortPath(c.path, base))];
-		if (c?.type === "content" && c.content?.type === "text") return written(c.content.text ?? "");
+		if (c?.type === "content" && c.content?.type === "text") return written(String(c.content.text ?? ""));
 		if (c?.type === "content" && c.content) return [mediaNode(c.content)];
-		return [el("p", {class: "dim", text: `[${line(c?.type, 40)}]`})];
+		if (c?.type === "terminal") return [el("p", {class: "dim", text: "Its output is in a terminal of another client."})];
+		return [el("p", {class: "dim", text: `[${line(c?.type, 40)}: this page cannot show it]`})];
 	});
 }
 

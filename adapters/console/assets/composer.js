@@ -40,6 +40,15 @@ export class Composer {
 		this.#close();
 	}
 
+	/** forget forgets what was typed, in all sessions. */
+	forget() {
+		this.#drafts.clear();
+		this.#session = "";
+		this.#text.value = "";
+		this.#close();
+	}
+
+	/** commands are those that the session has. */
 	commands(list) {
 		this.#commands = list;
 	}
@@ -50,8 +59,7 @@ export class Composer {
 
 	#go() {
 		const text = this.#text.value;
-		if (!text.trim() || this.#text.disabled) return;
-		if (this.#send(text) === false) return;
+		if (this.#text.disabled || !this.#send(text)) return;
 		this.#text.value = "";
 		this.#grow();
 		this.#close();

@@ -1,76 +1,62 @@
-// The page: signs in, keeps the connection, and puts the parts together.
+// The page: keeps the connection, and puts the parts together.
+import {Attach} from "./attach.js";
+import {Begin} from "./begin.js";
+import {colours} from "./colours.js";
 import {Composer} from "./composer.js";
-import {confirm, Permissions} from "./dialogs.js";
+import {Permissions} from "./dialogs.js";
+import {drawHead, titleOf} from "./head.js";
+import {Menu} from "./menu.js";
 import {el, icon} from "./nodes.js";
 import {Opened} from "./opened.js";
 import {Sidebar} from "./sidebar.js";
+import {probe, SignIn} from "./signin.js";
 import {words} from "./state.js";
-import {count, exact, line, money, prose} from "./text.js";
+import {line} from "./text.js";
 import {Feed} from "./view.js";
-import {Connection, refusal, usable} from "./wire.js";
+import {Connection} from "./wire.js";
 
 const $ = (id) => document.getElementById(id);
-const TOKEN = "berth.token"; // in the tab's own storage, and nowhere else
 const opened = new Map(); // sessions that are open, by id
 let link = null;
 let current = null; // what the page shows
 let shownSession = null;
-let restored = false;
+let restored = false; // the address has been followed once
+let everReady = false;
+let looksOnly = false; // the token may observe and do nothing else
+
+const call = (method, params) => (link ? link.call(method, params) : Promise.reject(new Error("not connected")));
+const rowOf = (id) => sidebar.rows.find((r) => r.sessionId === id);
 
 // -- Signing in
 
-const open = (protocols) => new WebSocket(`${location.protocol === "https:" ? "wss:" : "ws:"}//${location.host}/acp`, protocols);
+const signIn = new SignIn({page: $("signin"), form: $("signin-form"), field: $("token"), error: $("token-error"), entered: connect});
 
-/** probe asks whether a token is right; it says what is wrong, or "". */
-async function probe(token) {
-	try {
-		const r = await fetch("/acp", {headers: token ? {Authorization: `Bearer ${token}`} : {}, cache: "no-store", credentials: "omit"});
-		r.body?.cancel();
-		return refusal(r.status, Number(r.headers.get("Retry-After")));
-	} catch {
-		return ""; // not reached at all: that is no refusal
-	}
-}
-
-function askForToken(problem = "") {
+function askForToken(problem) {
 	$("app").hidden = true;
-	$("signin").hidden = false;
-	$("token-error").textContent = problem;
-	$("token").setAttribute("aria-invalid", String(!!problem));
-	document.title = "Berth: sign in";
-	$("token").focus();
+	signIn.ask(problem);
 }
 
-$("signin-form").addEventListener("submit", async (e) => {
-	e.preventDefault();
-	const token = $("token").value.trim();
-	const wrong = usable(token);
-	if (wrong) return askForToken(wrong);
-	const button = e.target.querySelector("button");
-	button.disabled = true;
-	const problem = await probe(token);
-	button.disabled = false;
-	if (problem) return askForToken(token ? problem : "This gateway asks for a token.");
-	$("token").value = "";
-	sessionStorage.setItem(TOKEN, token);
-	connect(token);
-});
-
+/** signOut forgets the token and all that was shown; what runs goes on. */
 function signOut(problem = "") {
 	link?.leave();
 	link = null;
-	sessionStorage.removeItem(TOKEN);
+	signIn.forget();
 	for (const id of opened.keys()) permissions.forget(id);
 	opened.clear();
-	current = null;
+	current = shownSession = null;
 	restored = everReady = false;
-	sidebar.rows = [];
+	sidebar.forgetAll();
+	composer.forget();
+	attach.forget();
+	feed.show(null);
+	for (const id of ["title", "sub", "usage", "queue", "say"]) $(id).replaceChildren();
+	$("plan").querySelector("ol").replaceChildren();
 	askForToken(problem);
 }
 
 // -- The connection
 
-const call = (method, params) => (link ? link.call(method, params) : Promise.reject(new Error("not connected")));
+const open = (protocols) => new WebSocket(`${location.protocol === "https:" ? "wss:" : "ws:"}//${location.host}/acp`, protocols);
 
 function connect(token) {
 	link = new Connection({
@@ -86,7 +72,7 @@ function connect(token) {
 			},
 			ask: (params, reply, token) => {
 				const o = opened.get(params.sessionId);
-				permissions.add({params, reply, token, where: o?.session.title || o?.meta.title || ""});
+				permissions.add({params, reply, token, where: o ? titleOf(o, rowOf(o.id)) : rowOf(params.sessionId)?.title ?? ""});
 				say("Permission needed");
 			},
 			withdraw: (token) => permissions.withdraw(token),
@@ -98,14 +84,11 @@ function connect(token) {
 	link.start();
 }
 
-let everReady = false;
-let looksOnly = false; // the token may observe and do nothing else
-
 function linkState(state, detail) {
 	const banner = $("link");
 	const text = {
 		connecting: everReady ? "Connecting again…" : "Connecting…",
-		waiting: `The connection is lost; trying again in ${Math.max(1, Math.round(detail / 1000))} s. What runs goes on.`,
+		waiting: `The connection is lost; next try in ${Math.max(1, Math.round(detail / 1000))} s. What runs goes on.`,
 	}[state];
 	banner.hidden = !text;
 	banner.firstElementChild.textContent = text ?? "";
@@ -117,20 +100,35 @@ function linkState(state, detail) {
 	}
 }
 
+/** wake finds out what happened while nobody looked. */
+function wake() {
+	link?.retry();
+	link?.check();
+	if (!document.hidden) sidebarSoon();
+	drawTitle();
+}
+
 $("link").querySelector("button").addEventListener("click", () => link?.retry());
-addEventListener("online", () => link?.retry());
+addEventListener("online", wake);
+addEventListener("pageshow", wake);
+document.addEventListener("visibilitychange", () => !document.hidden && wake());
+setInterval(() => {
+	link?.check();
+	if (!document.hidden) sidebarSoon();
+}, 20_000);
 
 /** begin is called with each new connection. */
 async function begin(init) {
 	everReady = true;
-	$("signin").hidden = true;
+	signIn.done();
 	$("app").hidden = false;
 	const info = init.agentInfo ?? {};
 	$("about").textContent = `${line(info.title || info.name || "Agent", 40)} ${line(info.version ?? "", 60)}`;
 	const berth = init._meta?.berth ?? {};
-	fillAgents(berth);
+	beginning.agents(berth);
+	attach.offers(init.agentCapabilities?.promptCapabilities, berth.limits);
 	looksOnly = !!berth.observeOnly;
-	$("new").hidden = $("delete").hidden = looksOnly;
+	$("new").hidden = $("empty-new").hidden = $("delete").hidden = looksOnly;
 	queueMicrotask(async () => {
 		for (const o of opened.values()) load(o);
 		try {
@@ -155,6 +153,10 @@ const sidebar = new Sidebar({
 		asking: permissions.sessions(),
 		titles: new Map([...opened.values()].map((o) => [o.id, o.session.title])),
 	}),
+	drawn: () => {
+		$("empty-title").textContent = sidebar.rows.length ? "Nothing is open" : "No sessions yet";
+		$("empty-text").textContent = sidebar.rows.length ? "Choose a session to go on with it, or to see what it does." : looksOnly ? "What others begin is shown here." : "Begin one. It goes on when you close this page.";
+	},
 });
 
 let soon = null;
@@ -166,11 +168,6 @@ function sidebarSoon() {
 	}, 400);
 }
 
-setInterval(() => {
-	if (!document.hidden && link?.state === "ready") sidebarSoon();
-}, 20_000);
-document.addEventListener("visibilitychange", () => !document.hidden && sidebarSoon());
-
 // -- What is shown
 
 const permissions = new Permissions($("ask"), $("ask-banner"), () => {
@@ -179,29 +176,27 @@ const permissions = new Permissions($("ask"), $("ask-banner"), () => {
 		changed(current);
 	}
 	sidebar.draw();
+	drawTitle();
 });
 const feed = new Feed($("feed"), $("latest"));
 
 function route() {
 	if (!link || link.state === "closed") return;
 	const m = /^#\/s\/([\w-]+)$/.exec(location.hash);
-	const wanted = m ? m[1] : "";
-	if (current && current.id !== wanted) leave(current);
-	$("app").dataset.page = m ? "session" : location.hash === "#/new" ? "new" : "list";
-	$("empty").hidden = !!m || location.hash === "#/new";
-	$("newform").hidden = location.hash !== "#/new";
-	$("story").hidden = !m;
-	if (location.hash === "#/new") {
-		$("new-error").textContent = "";
-		$("cwds").replaceChildren(...[...new Set(sidebar.rows.map((r) => r.cwd))].slice(0, 30).map((cwd) => el("option", {value: cwd})));
-		$("cwd").focus();
-	}
-	if (m) show(wanted);
-	else {
-		current = null;
-		document.title = "Berth";
-	}
+	const page = m ? "session" : location.hash === "#/new" && !looksOnly ? "new" : "list";
+	const before = current;
+	if (current && current.id !== m?.[1]) leave(current);
+	$("app").dataset.page = page;
+	$("empty").hidden = page !== "list";
+	$("newform").hidden = page !== "new";
+	$("story").hidden = page !== "session";
+	if (m) show(m[1]);
+	else current = null;
 	sidebar.draw();
+	drawTitle();
+	if (page === "new") beginning.open(sidebar.rows.map((r) => r.cwd));
+	// What had the focus is gone: it goes to where the person came from.
+	if (page === "list" && before && document.activeElement === document.body) sidebar.focus(before.id);
 }
 
 addEventListener("hashchange", route);
@@ -233,11 +228,13 @@ function show(id) {
 	current = o;
 	shownSession = null;
 	composer.of(id);
+	attach.of(id);
 	changed(o);
 	feed.asking(permissions.calls(id));
+	drawHead(o, headFacts(o));
 	// Where there are keys the prompt is next; else no keyboard should come up.
 	if (matchMedia("(pointer: fine)").matches) composer.focus();
-	else $("session").focus();
+	if (document.activeElement !== $("composer-text")) $("session").focus();
 }
 
 /** leave gives a session back that nothing runs in. */
@@ -248,7 +245,9 @@ function leave(o) {
 }
 
 let headFrame = false;
+let unseen = ""; // what a turn came to while the page was not looked at
 const wasRunning = new WeakMap();
+const headFacts = (o) => ({row: rowOf(o.id), looksOnly, asking: permissions.calls(o.id).size > 0});
 
 /** changed is called for everything that changes in an open session. */
 function changed(o) {
@@ -258,6 +257,8 @@ function changed(o) {
 		sidebarSoon();
 		sidebar.draw();
 		if (o === current) say(o.running ? "The agent works" : spoken(o));
+		if (!o.running && document.hidden && o.mode !== "away") unseen = o.id;
+		drawTitle();
 	}
 	if (o !== current) {
 		// It stayed open for its turn, which has ended.
@@ -272,63 +273,23 @@ function changed(o) {
 	headFrame = true;
 	requestAnimationFrame(() => {
 		headFrame = false;
-		if (current) drawHead(current);
+		if (!current) return;
+		const had = document.activeElement === $("composer-text");
+		drawHead(current, headFacts(current));
+		composer.commands(current.session.commands);
+		drawTitle();
+		// The box is not there in a session that is only watched.
+		if (had && $("composer").hidden) $("session").focus();
 	});
 }
 
-const MODES = {
-	loading: "Loading…",
-	watching: "Watching: another client works in this session.",
-	busy: "Another client works in this session, and the gateway does not let it be watched.",
-	away: "Not connected.",
-};
-
-function drawHead(o) {
-	const s = o.session;
-	const row = sidebar.rows.find((r) => r.sessionId === o.id);
-	const title = s.title || o.meta.title || row?.title || (s.items.length ? "Untitled session" : "New session");
-	$("title").textContent = line(title, 160);
-	document.title = `${permissions.sessions().size ? "● " : ""}${line(title, 60)} · Berth`;
-	$("sub").textContent = [o.meta.agent || row?._meta?.berth?.agent, o.meta.modelTitle || o.meta.model, o.cwd || row?.cwd || o.meta.workspaceDir].filter(Boolean).map((t) => exact(t)).join(" · ");
-	drawUsage(s.usage);
-	const foreign = o.mode === "watching" || o.mode === "busy";
-	$("takeover").hidden = !foreign || looksOnly;
-	$("takeover2").hidden = foreign || o.mode === "owner" || looksOnly;
-	const mode = o.mode === "failed" ? o.error : looksOnly && foreign ? "Watching: this token may do nothing else." : MODES[o.mode] ?? "";
-	$("mode").hidden = !mode;
-	$("mode").textContent = prose(mode);
-	$("mode").classList.toggle("error", o.mode === "failed");
-	// While the connection comes back a prompt may be written already.
-	$("composer-text").disabled = foreign || o.mode === "failed";
-	$("send").disabled = o.mode !== "owner";
-	$("cancel").hidden = !(o.running && o.mode === "owner");
-	$("working").hidden = !o.running;
-	$("working").textContent = permissions.calls(o.id).size ? "Waits for your answer" : "Working";
-	composer.commands(s.commands);
-	drawPlan(s.plan, o.running);
-	$("queue").hidden = !o.queue.length;
-	$("queue").replaceChildren(...o.queue.map((q) => el("li", {}, el("span", {class: "tag", text: "queued"}), el("span", {dir: "auto", text: line(q.text, 120)}))));
-}
-
-function drawUsage(u) {
-	$("usage").hidden = !u?.size;
-	if (!u?.size) return;
-	const part = Math.min(1, u.used / u.size);
-	const meter = el("meter", {min: 0, max: 1, high: 0.8, optimum: 0.2, "aria-label": "Context used"});
-	meter.value = part;
-	$("usage").replaceChildren(meter, el("span", {text: count(u.used)}, el("span", {class: "total", text: ` / ${count(u.size)}`})), u.cost ? el("span", {class: "cost", text: money(u.cost.amount, u.cost.currency)}) : "");
-	$("usage").title = `${u.used} of ${u.size} tokens of context`;
-}
-
-function drawPlan(entries, running) {
-	const done = entries.filter((e) => e.status === "completed").length;
-	$("plan").hidden = done === entries.length && !(running && done);
-	if ($("plan").hidden) return;
-	const now = entries.find((e) => e.status === "in_progress") ?? entries.find((e) => e.status === "pending");
-	$("plan").querySelector("summary").replaceChildren(el("strong", {text: `Plan ${done}/${entries.length}`}), el("span", {class: "glance", dir: "auto", text: now ? line(now.content, 120) : "done"}));
-	const words = {completed: "done", in_progress: "in progress", pending: "to do"};
-	$("plan").querySelector("ol").replaceChildren(...entries.map((e) =>
-		el("li", {class: words[e.status] ? e.status : "pending"}, el("span", {class: "mark", role: "img", "aria-label": words[e.status] ?? "to do"}), el("span", {dir: "auto", text: prose(String(e.content ?? ""))}))));
+/** drawTitle names the page, and calls from a tab in the background. */
+function drawTitle() {
+	if (!$("signin").hidden) return;
+	if (!document.hidden) unseen = "";
+	const asking = permissions.sessions().size;
+	const mark = asking ? `(${asking}) Permission needed: ` : unseen ? "✓ " : "";
+	document.title = `${mark}${current ? `${line(titleOf(current, rowOf(current.id)), 60)} · ` : ""}Berth`;
 }
 
 // -- What is heard
@@ -340,19 +301,45 @@ function say(text) {
 
 /** spoken is what is read out when a turn ends: the beginning of the answer. */
 function spoken(o) {
-	const answer = o.session.items.findLast((i) => i.type === "agent");
-	return answer ? `The agent answered: ${line(words(answer.blocks).replace(/[*#`_|>]/g, ""), 400)}` : "The turn has ended";
+	if (o.mode === "away") return "The connection is lost";
+	const end = o.session.items.findLast((i) => i.type === "agent" || i.type === "user" || (i.type === "end" && i.text));
+	if (end?.type === "end") return `The turn failed: ${line(end.text, 200)}`;
+	return end?.type === "agent" ? `The agent answered: ${line(words(end.blocks).replace(/[*#`_|>]/g, ""), 400)}` : "The turn has ended";
 }
 
 // -- What the person does
 
-const composer = new Composer($("composer"), $("composer-text"), $("commands"), (text) => {
-	if (current?.mode !== "owner") return false;
-	current.prompt(text);
-	feed.toEnd();
+const attach = new Attach({
+	list: $("files"), error: $("files-error"), button: $("attach"), input: $("pick"), text: $("composer-text"), target: $("story"), say,
+	allowed: () => !!current && !$("composer-text").disabled,
 });
-
-$("cancel").addEventListener("click", () => cancel());
+const composer = new Composer($("composer"), $("composer-text"), $("commands"), (text) => {
+	if (current?.mode !== "owner" || (!text.trim() && !attach.any)) return false;
+	current.prompt(text.trim() ? text : "", attach.taken());
+	feed.toEnd();
+	return true;
+});
+const beginning = new Begin({
+	form: $("new-form"), call,
+	begun: (result, cwd) => {
+		const meta = result._meta?.berth ?? {};
+		openedFor(result.sessionId, cwd === "." ? meta.workspaceDir ?? "." : cwd).created(meta);
+		location.hash = `#/s/${result.sessionId}`;
+		sidebarSoon();
+	},
+});
+const menu = new Menu({
+	node: $("menu"), ask: $("confirm"), takeover: $("takeover"), call, say, current: () => current, title: () => $("title").textContent,
+	deleted: (o) => {
+		opened.delete(o.id);
+		permissions.forget(o.id);
+		sidebar.forget(o.id);
+		if (current === o) current = null;
+		location.hash = "#/";
+		$("search").focus();
+		say("Deleted");
+	},
+});
 
 function cancel() {
 	if (!current?.running) return;
@@ -362,147 +349,34 @@ function cancel() {
 	composer.focus();
 }
 
+$("cancel").addEventListener("click", cancel);
+$("again").addEventListener("click", () => current && load(current));
+$("signout").addEventListener("click", () => signOut());
 document.addEventListener("keydown", (e) => {
-	if (e.key === "Escape" && !e.defaultPrevented && $("menu").open) {
-		$("menu").open = false;
-		$("menu").querySelector("summary").focus();
-	} else if (e.key === "." && (e.ctrlKey || e.metaKey) && current?.running) {
+	if (!(e.ctrlKey || e.metaKey) || $("app").hidden) return;
+	if (e.key === "." && current?.running && current.mode === "owner") {
 		e.preventDefault();
 		cancel();
-	} else if (e.key === "k" && (e.ctrlKey || e.metaKey) && !$("app").hidden) {
+	} else if (e.key === "k" && !document.querySelector("dialog[open]")) {
 		e.preventDefault();
-		location.hash = innerWidth < 760 ? "#/" : location.hash;
-		$("search").focus();
+		menu.close();
+		if (innerWidth < 760) location.hash = "#/";
+		// On a narrow page the list is shown by the change of the address.
+		setTimeout(() => $("search").focus());
 	}
 });
-document.addEventListener("click", (e) => {
-	if ($("menu").open && !$("menu").contains(e.target)) $("menu").open = false;
-});
-
-async function takeOver() {
-	$("menu").open = false;
-	const o = current;
-	if (!o) return;
-	const sure = await confirm($("confirm"), {
-		title: "Take this session over?", yes: "Take over",
-		text: "Another client works in it. It loses the session; what runs goes on, and you answer for it from now on.",
-	});
-	if (sure) o.load({takeover: true});
-}
-
-$("takeover").addEventListener("click", takeOver);
-$("takeover2").addEventListener("click", takeOver);
-
-$("copyid").addEventListener("click", async () => {
-	$("menu").open = false;
-	try {
-		await navigator.clipboard.writeText(current?.id ?? "");
-		say("Copied");
-	} catch {
-		say("The browser does not allow copying here");
-	}
-});
-
-$("delete").addEventListener("click", async () => {
-	$("menu").open = false;
-	const o = current;
-	if (!o) return;
-	const sure = await confirm($("confirm"), {
-		title: "Delete this session?", yes: "Delete for good", danger: true,
-		text: `“${line($("title").textContent, 80)}” and all that was said in it will be removed from the gateway. Files in its directory stay.`,
-	});
-	if (!sure) return;
-	try {
-		await call("session/delete", {sessionId: o.id});
-		opened.delete(o.id);
-		permissions.forget(o.id);
-		sidebar.forget(o.id);
-		if (current === o) current = null;
-		location.hash = "#/";
-		$("search").focus();
-		say("Deleted");
-	} catch (err) {
-		o.session.note("error", "The session could not be deleted", err.message);
-		changed(o);
-	}
-});
-
-function fillAgents({agents = [], defaultAgent = ""}) {
-	$("agent-field").hidden = agents.length < 2;
-	$("agent").replaceChildren(...agents.map((a) => el("option", {value: a.alias, text: exact(a.title || a.alias)})));
-	$("agent").value = defaultAgent || agents[0]?.alias || "";
-	const help = () => {
-		const a = agents.find((x) => x.alias === $("agent").value);
-		$("agent-help").textContent = prose([a?.description, a?.model].filter(Boolean).join(" · "));
-	};
-	$("agent").onchange = help;
-	help();
-}
-
-$("new-form").addEventListener("submit", async (e) => {
+document.querySelector(".skip").addEventListener("click", (e) => {
 	e.preventDefault();
-	const cwd = $("cwd").value.trim() || ".";
-	const agent = $("agent").value;
-	const button = e.target.querySelector("button[type=submit]");
-	button.disabled = true;
-	$("new-error").textContent = "";
-	try {
-		const result = await call("session/new", {cwd, mcpServers: [], ...(agent ? {_meta: {berth: {agent}}} : {})});
-		const meta = result._meta?.berth ?? {};
-		const o = openedFor(result.sessionId, cwd === "." ? meta.workspaceDir ?? "." : cwd);
-		o.created(meta);
-		location.hash = `#/s/${result.sessionId}`;
-		sidebarSoon();
-	} catch (err) {
-		$("new-error").textContent = err.message;
-		$("cwd").focus();
-	} finally {
-		button.disabled = false;
-	}
+	($("story").hidden || $("composer").hidden ? $("session") : $("composer-text")).focus();
 });
-
-// -- Colours
-
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const isDark = () => (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
-
-function drawTheme() {
-	$("theme").replaceChildren(icon("sun"));
-	$("theme").title = isDark() ? "Light colours" : "Dark colours";
-	$("theme").setAttribute("aria-label", $("theme").title);
-}
-
-$("theme").addEventListener("click", () => {
-	const theme = isDark() ? "light" : "dark";
-	// The choice of the system needs no remembering.
-	const same = theme === (dark.matches ? "dark" : "light");
-	if (same) delete document.documentElement.dataset.theme;
-	else document.documentElement.dataset.theme = theme;
-	try {
-		if (same) localStorage.removeItem("berth.theme");
-		else localStorage.setItem("berth.theme", theme);
-	} catch {
-		// Then it holds for this page.
-	}
-	drawTheme();
-});
-dark.addEventListener("change", drawTheme);
 
 // -- Start
 
-$("signout").append(icon("out"));
-$("signout").addEventListener("click", () => signOut());
-$("send").append(icon("send"));
-$("cancel").append(icon("stop"));
-$("latest").append(icon("down"));
+for (const [id, name] of [["signout", "out"], ["send", "send"], ["cancel", "stop"], ["latest", "down"]]) $(id).append(icon(name));
 $("new").prepend(icon("plus"));
+$("empty-new").prepend(icon("plus"));
 for (const a of document.querySelectorAll("a.back")) a.append(icon("back"));
-document.querySelector(".skip").addEventListener("click", (e) => {
-	e.preventDefault();
-	($("story").hidden ? $("session") : $("composer-text")).focus();
-});
-drawTheme();
-
-const kept = sessionStorage.getItem(TOKEN);
-if (kept === null) askForToken();
-else connect(kept);
+if (/Mac|iPhone|iPad/.test(navigator.platform)) for (const k of document.querySelectorAll("kbd")) if (k.textContent === "Ctrl") k.replaceWith(el("kbd", {text: "⌘"}));
+colours($("theme"));
+if (signIn.kept === null) askForToken();
+else connect(signIn.kept);

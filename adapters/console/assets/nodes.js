@@ -1,5 +1,5 @@
 // Nodes of the page, made one by one. Strings become text nodes and nothing else.
-import {exact, href, output, prose, size} from "./text.js";
+import {exact, href, line, output, prose, size} from "./text.js";
 import {hunks, stat} from "./diff.js";
 
 /** el makes an element. Props: class, text, data, on, else attributes; false and null leave one out. */
@@ -35,6 +35,7 @@ const PATHS = {
 	plus: "M12 5v14M5 12h14",
 	out: "M10 5H5v14h5M14 8l4 4-4 4M9 12h9",
 	copy: "M9 9h10v11H9zM5 15V4h10",
+	clip: "M19 11l-7.5 7.5a4.5 4.5 0 0 1-6.4-6.4L12.6 4.6a3 3 0 0 1 4.3 4.3L9.5 16.3a1.5 1.5 0 0 1-2.1-2.1L14 7.5",
 };
 
 /** icon draws one of the few pictures of the page; it says nothing to readers. */
@@ -81,20 +82,34 @@ export function anchor(address, children) {
 	return el("a", {href: to, rel: "noopener noreferrer nofollow", target: "_blank", title: exact(to)}, ...children);
 }
 
-/** blockNode makes the node of one block of Markdown. */
-export function blockNode(b) {
+/**
+ * Levels gives headings of a text their places below the page's own: none is
+ * left out, whatever levels the text begins with and jumps to.
+ */
+export class Levels {
+	#open = [];
+
+	/** of is the level, from 3 to 6, for a heading of the text. */
+	of(level) {
+		while (this.#open.length && this.#open[this.#open.length - 1] >= level) this.#open.pop();
+		this.#open.push(level);
+		return Math.min(6, 2 + this.#open.length);
+	}
+}
+
+/** blockNode makes the node of one block of Markdown; without levels headings are no part of the page's outline. */
+export function blockNode(b, levels = null) {
 	switch (b.type) {
 		case "paragraph":
 			return el("p", {dir: "auto"}, ...inlines(b.inline));
 		case "heading":
-			// The page has the first two levels.
-			return el(`h${Math.min(6, b.level + 2)}`, {dir: "auto"}, ...inlines(b.inline));
+			return el(levels ? `h${levels.of(b.level)}` : "p", {class: `heading l${b.level}`, dir: "auto"}, ...inlines(b.inline));
 		case "code":
 			return codeNode(b.text, b.lang);
 		case "rule":
 			return el("hr");
 		case "quote":
-			return el("blockquote", {dir: "auto"}, ...b.blocks.map(blockNode));
+			return el("blockquote", {dir: "auto"}, ...b.blocks.map((x) => blockNode(x)));
 		case "list":
 			return el(b.ordered ? "ol" : "ul", {start: b.ordered && b.start !== 1 ? b.start : null, dir: "auto"}, ...b.items.map(itemNode));
 		case "table":
@@ -120,17 +135,22 @@ export function codeNode(text, lang = "") {
 		el("pre", {tabindex: "0", dir: "ltr"}, el("code", {text: exact(text)})));
 }
 
-export function copyButton(read) {
-	const b = el("button", {type: "button", class: "quiet small", "aria-label": "Copy"}, icon("copy"), el("span", {text: "Copy"}));
+/** copyButton copies what read returns. */
+export function copyButton(read, label = "Copy") {
+	const b = el("button", {type: "button", class: "quiet small copy", "aria-label": label, title: label}, icon("copy"), el("span", {text: "Copy"}));
 	b.addEventListener("click", async () => {
 		const said = b.lastChild;
 		try {
 			await navigator.clipboard.writeText(read());
 			said.textContent = "Copied";
+			b.setAttribute("aria-label", "Copied");
 		} catch {
 			said.textContent = "Not allowed";
 		}
-		setTimeout(() => (said.textContent = "Copy"), 1500);
+		setTimeout(() => {
+			said.textContent = "Copy";
+			b.setAttribute("aria-label", label);
+		}, 1500);
 	});
 	return b;
 }
@@ -139,7 +159,7 @@ const MANY = 400; // lines of a diff, or of output, that are shown at once
 
 /** longText is output of a program; what is long can be opened. */
 export function longText(text) {
-	const clean = output(text);
+	const clean = output(String(text));
 	const lines = clean.split("\n");
 	const pre = el("pre", {class: "output", tabindex: "0", dir: "ltr"});
 	if (lines.length <= MANY && clean.length <= 60_000) {
@@ -197,32 +217,53 @@ function rowNode(r) {
 
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
-/** mediaNode shows a block that is no text: a picture, a file, a link. */
-export function mediaNode(b) {
-	if (b.type === "image" && PICTURES.has(b.mimeType) && typeof b.data === "string") {
-		const img = el("img", {alt: "image", loading: "lazy"});
-		img.src = `data:${b.mimeType};base64,${b.data}`;
-		return img;
-	}
+const SOUNDS = new Set(["audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3", "audio/ogg", "audio/webm", "audio/aac", "audio/flac", "audio/mp4"]);
+
+/** mediaNode shows a block that is no text: a picture, a sound, a file, a link. */
+export function mediaNode(b, alt = "Picture") {
+	const data = typeof b.data === "string" ? `data:${b.mimeType};base64,${b.data}` : "";
+	if (b.type === "image" && PICTURES.has(b.mimeType) && data) return el("img", {alt, loading: "lazy", src: data});
+	if (b.type === "audio" && SOUNDS.has(b.mimeType) && data) return el("audio", {controls: true, preload: "metadata", src: data, "aria-label": "Sound"});
 	if (b.type === "resource" && b.resource) {
 		const r = b.resource;
-		const name = exact(String(r.uri ?? "").split("/").pop() || "file");
+		const name = exact(fileName(r.uri));
 		if (typeof r.text === "string") return el("details", {class: "raw"}, el("summary", {text: `${name}${r.mimeType ? ` (${exact(r.mimeType)})` : ""}`}), longText(r.text));
 		return saveButton(name, r.blob ?? "");
 	}
-	if (b.type === "resource_link") return el("span", {class: "file"}, icon("read"), anchor(b.uri ?? "", [document.createTextNode(exact(b.title || b.name || b.uri || ""))]), b.size > 0 ? ` ${size(b.size)}` : "");
+	if (b.type === "resource_link") {
+		const said = [b.size > 0 ? size(b.size) : "", line(b.description, 200)].filter(Boolean).join(" · ");
+		return el("span", {class: "file"}, icon("read"), anchor(b.uri ?? "", [document.createTextNode(exact(String(b.title || b.name || b.uri || "")))]), said ? el("span", {class: "dim", text: ` ${said}`}) : "");
+	}
 	if (typeof b.data === "string") return saveButton(`${b.type} ${exact(b.mimeType ?? "")}`, b.data);
-	return el("span", {class: "file", text: `[${exact(String(b.type))}]`});
+	return el("span", {class: "file dim", text: `[${line(b.type, 40)}: this page cannot show it]`});
 }
 
-/** saveButton hands a file to the person, never to the browser to open. */
+/** fileName is the name at the end of an address, as people write it. */
+function fileName(uri) {
+	const last = String(uri ?? "").split("/").pop() || "file";
+	try {
+		return decodeURIComponent(last);
+	} catch {
+		return last;
+	}
+}
+
+/** saveButton offers a file that came as base64. */
 function saveButton(name, base64) {
 	const b = el("button", {type: "button", class: "file"}, icon("down"), el("span", {text: `Save ${name}`}));
 	b.addEventListener("click", () => {
-		const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-		const url = URL.createObjectURL(new Blob([bytes], {type: "application/octet-stream"}));
-		el("a", {href: url, download: name.replace(/[^\w.-]+/g, "_")}).click();
-		setTimeout(() => URL.revokeObjectURL(url), 10_000);
+		try {
+			saved(name, Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)));
+		} catch {
+			b.lastChild.textContent = `${name} is damaged`;
+		}
 	});
 	return b;
+}
+
+/** saved hands bytes to the person as a file, never to the browser to open. */
+export function saved(name, bytes) {
+	const url = URL.createObjectURL(new Blob([bytes], {type: "application/octet-stream"}));
+	el("a", {href: url, download: name.replace(/[^\p{L}\p{N}_.-]+/gu, "_").replace(/^\.+/, "_")}).click();
+	setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

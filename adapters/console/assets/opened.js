@@ -9,6 +9,11 @@ const OURS = 90_000; // ms
 // Notices of the gateway after which this is a session to watch, from its beginning.
 const APART = new Set(["SESSION_TAKEN", "OBSERVER_DROPPED"]);
 
+/** waits is a prompt that waits for its turn. */
+function waits(text, more = []) {
+	return {text, blocks: [...(text ? [{type: "text", text}] : []), ...more]};
+}
+
 /**
  * Opened is one open session. mode is loading, owner (ours to prompt), watching
  * (another client owns it), busy (another does and it cannot be watched), away
@@ -19,9 +24,10 @@ export class Opened {
 	mode = "loading";
 	error = "";
 	meta = {};
+	taken = false; // another client took it over
 	session;
 	running = 0; // requests of ours that end with a turn
-	queue = []; // prompts of ours that wait for their turn: {text}
+	queue = []; // prompts that wait for their turn: {text, blocks}
 	#incoming = null;
 	#round = 0;
 	#lost = null; // when the connection was lost while this was ours, in ms
@@ -50,14 +56,17 @@ export class Opened {
 		(this.#incoming ?? this.session).apply(update);
 		this.#changed(this);
 		const open = this.mode === "owner" || this.mode === "watching";
-		if (open && update?.sessionUpdate === "notice" && APART.has(update._meta?.berth?.reason)) this.watch();
+		if (open && update?.sessionUpdate === "notice" && APART.has(update._meta?.berth?.reason)) {
+			this.taken = update._meta.berth.reason === "SESSION_TAKEN";
+			this.watch();
+		}
 	}
 
 	/** admitted is told which turns run and wait while the session is watched. */
 	admitted({running, queued}) {
 		if (this.mode === "owner") return;
 		this.running = running ? 1 : 0;
-		this.queue = (queued ?? []).map((q) => ({text: q.text}));
+		this.queue = (queued ?? []).map((q) => waits(q.text));
 		this.#changed(this);
 	}
 
@@ -73,6 +82,7 @@ export class Opened {
 		this.running = 0;
 		this.queue = [];
 		this.mode = "loading";
+		this.taken = false;
 		this.#expect();
 		try {
 			const result = await this.#call("session/load", {
@@ -84,7 +94,7 @@ export class Opened {
 			this.#arrived("owner", result);
 			if (this.meta.running) this.#await(round, this.meta.running);
 			for (const q of this.meta.queued ?? []) {
-				this.queue.push({text: q.text});
+				this.queue.push(waits(q.text));
 				this.#await(round, q.turnId);
 			}
 		} catch (err) {
@@ -136,6 +146,11 @@ export class Opened {
 		this.#changed(this);
 	}
 
+	/** touched is told that its session was changed from outside. */
+	touched() {
+		this.#changed(this);
+	}
+
 	/** fail says that the session cannot be had. */
 	fail(err) {
 		this.#incoming = null;
@@ -168,16 +183,19 @@ export class Opened {
 		if (round === this.#round) this.#next();
 	}
 
-	/** prompt sends a prompt; behind a running turn it waits. It resolves when its turn has ended. */
-	async prompt(text) {
+	/**
+	 * prompt sends a prompt of words and further blocks; behind a running turn it
+	 * waits. It resolves when its turn has ended.
+	 */
+	async prompt(text, more = []) {
 		const round = this.#round;
-		const entry = {text};
+		const entry = waits(text, more);
 		if (this.running) this.queue.push(entry);
-		else this.session.said([{type: "text", text}]);
+		else this.session.said(entry.blocks);
 		this.running++;
 		this.#changed(this);
 		try {
-			const result = await this.#call("session/prompt", {sessionId: this.id, prompt: [{type: "text", text}]});
+			const result = await this.#call("session/prompt", {sessionId: this.id, prompt: entry.blocks.map((b) => ({...b}))});
 			if (round !== this.#round) return;
 			this.#begin(entry);
 			this.#ended(result);
@@ -199,7 +217,7 @@ export class Opened {
 		const i = this.queue.indexOf(entry);
 		if (i < 0) return;
 		this.queue.splice(i, 1);
-		this.session.said([{type: "text", text: entry.text}]);
+		this.session.said(entry.blocks);
 	}
 
 	#ended(result) {
@@ -211,14 +229,13 @@ export class Opened {
 	}
 
 	#complain(err) {
-		this.session.ended("error", {text: "The turn failed"});
-		this.session.note("error", err.message);
+		this.session.ended("error", {text: err.message});
 	}
 
 	#next() {
 		this.running = Math.max(0, this.running - 1);
 		const entry = this.queue.shift();
-		if (entry) this.session.said([{type: "text", text: entry.text}]);
+		if (entry) this.session.said(entry.blocks);
 		this.#changed(this);
 	}
 

@@ -16,15 +16,17 @@ export class Sidebar {
 	#query;
 	#call;
 	#marks;
+	#drawn;
 	#busy = null;
 
-	constructor({list, more, status, query, call, marks}) {
+	constructor({list, more, status, query, call, marks, drawn}) {
 		this.#list = list;
 		this.#more = more;
 		this.#status = status;
 		this.#query = query;
 		this.#call = call;
 		this.#marks = marks;
+		this.#drawn = drawn;
 		more.addEventListener("click", () => this.#page());
 		let timer;
 		query.addEventListener("input", () => {
@@ -33,6 +35,7 @@ export class Sidebar {
 			timer = setTimeout(() => this.#search(), 250);
 		});
 		list.addEventListener("keydown", (e) => this.#arrows(e));
+		query.addEventListener("keydown", (e) => this.#arrows(e));
 	}
 
 	/** refresh reads the newest page again; pages that were read stay. */
@@ -91,6 +94,19 @@ export class Sidebar {
 		this.draw();
 	}
 
+	/** forgetAll empties the list and the search. */
+	forgetAll() {
+		this.rows = [];
+		this.#cursor = null;
+		this.#query.value = "";
+		this.draw();
+	}
+
+	/** focus gives the focus to a session's row, or to the search. */
+	focus(id) {
+		(this.#list.querySelector(`[data-id="${CSS.escape(id)}"]`) ?? this.#query).focus();
+	}
+
 	/** draw draws what was read and matches the search. */
 	draw() {
 		const {current, running, asking, titles} = this.#marks();
@@ -110,16 +126,16 @@ export class Sidebar {
 		}));
 		this.#more.hidden = !this.#cursor;
 		this.#status.textContent = rows.length ? "" : this.rows.length ? "No session matches." : "No sessions yet.";
+		this.#drawn();
 		if (focused) this.#list.querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus({preventScroll: true});
 	}
 
 	#arrows(e) {
-		if (e.key !== "ArrowDown" && e.key !== "ArrowUp") return;
 		const links = [...this.#list.querySelectorAll("a")];
-		const i = links.indexOf(document.activeElement) + (e.key === "ArrowDown" ? 1 : -1);
-		if (links[i]) {
-			e.preventDefault();
-			links[i].focus();
-		}
+		const at = links.indexOf(document.activeElement); // -1: in the search
+		const to = {ArrowDown: at + 1, ArrowUp: at - 1, ...(at < 0 ? {} : {Home: 0, End: links.length - 1})}[e.key];
+		if (to === undefined || to >= links.length || (to < 0 && at < 0)) return;
+		e.preventDefault();
+		(links[to] ?? this.#query).focus();
 	}
 }

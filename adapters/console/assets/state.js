@@ -17,6 +17,7 @@ export class Session {
 	usage = null;
 	commands = [];
 	queue = []; // prompts of ours that wait: {key, text, sent}
+	mode = "";
 	title = "";
 	updatedAt = "";
 	changed = new Set();
@@ -59,7 +60,11 @@ export class Session {
 				this.head = true;
 				return null;
 			case "usage_update":
-				this.usage = {...this.usage, used: u.used, size: u.size, ...(u.cost ? {cost: u.cost} : {})};
+				this.usage = {...this.usage, used: amount(u.used), size: amount(u.size), ...(u.cost ? {cost: {amount: amount(u.cost.amount), currency: String(u.cost.currency ?? "")}} : {})};
+				this.head = true;
+				return null;
+			case "current_mode_update":
+				this.mode = String(u.currentModeId ?? "");
 				this.head = true;
 				return null;
 			case "session_info_update":
@@ -87,7 +92,7 @@ export class Session {
 
 	/** note adds a line of our own, or a notice of the agent. */
 	note(severity, title, detail = "") {
-		return this.#add({type: "notice", severity: severity ?? "info", title: title ?? "", detail: detail ?? ""});
+		return this.#add({type: "notice", severity: severity ?? "info", title: String(title ?? ""), detail: String(detail ?? "")});
 	}
 
 	/** said shows a prompt of ours, which the agent does not send back. */
@@ -95,7 +100,7 @@ export class Session {
 		return this.#add({type: "user", id: "", blocks: [...blocks], ours: true});
 	}
 
-	/** ended closes the newest turn with the reason it stopped for. */
+	/** ended closes the newest turn with the reason it stopped for; text says more of an error. */
 	ended(reason, detail = {}) {
 		for (const c of this.#calls.values()) {
 			if (!FINAL.has(c.status) && c.live) {
@@ -126,8 +131,9 @@ export class Session {
 			if (name) this.#messages.set(name, item);
 		} else this.#touch(item);
 		const end = item.blocks[item.blocks.length - 1];
-		if (block.type === "text" && end?.type === "text" && (type !== "user" || !id)) end.text += block.text ?? "";
-		else item.blocks.push(block.type === "text" ? {type: "text", text: block.text ?? ""} : block);
+		const text = String(block.text ?? "");
+		if (block.type === "text" && end?.type === "text" && (type !== "user" || !id)) end.text += text;
+		else item.blocks.push(block.type === "text" ? {type: "text", text} : block);
 		return item;
 	}
 
@@ -166,6 +172,11 @@ export class Session {
 	}
 }
 
+/** amount is a number that can be counted with, or 0. */
+function amount(n) {
+	return Number.isFinite(n) && n > 0 ? n : 0;
+}
+
 /** words is the text of a list of blocks. */
 export function words(blocks) {
 	return blocks.filter((b) => b.type === "text").map((b) => b.text).join("\n\n");
@@ -175,6 +186,7 @@ export function words(blocks) {
 export function stopped(reason) {
 	return {
 		end_turn: "",
+		error: "The turn failed",
 		cancelled: "Cancelled",
 		max_tokens: "Stopped: the answer reached its length limit",
 		max_turn_requests: "Stopped: the turn reached its limit of requests",

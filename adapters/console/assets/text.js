@@ -72,9 +72,10 @@ export function count(n) {
 
 /** money writes an amount; small ones keep two digits that say something. */
 export function money(amount, currency = "USD") {
+	if (!Number.isFinite(amount)) return "";
 	const digits = amount >= 1 || amount === 0 ? 2 : Math.min(6, 1 - Math.floor(Math.log10(amount)));
 	const text = amount.toFixed(Math.max(2, digits));
-	return currency === "USD" ? "$" + text : `${text} ${currency}`;
+	return currency === "USD" ? "$" + text : `${text} ${line(currency, 8)}`;
 }
 
 /** size writes bytes. */

@@ -1,10 +1,10 @@
 // The story of a session as nodes. Drawing is done once a frame, and only what
 // is near the end is drawn at all.
-import {blockNode, el, mediaNode} from "./nodes.js";
+import {blockNode, copyButton, el, Levels, mediaNode} from "./nodes.js";
 import {CallNode} from "./call.js";
 import {Reader} from "./markdown.js";
 import {count, line, prose} from "./text.js";
-import {stopped} from "./state.js";
+import {stopped, words} from "./state.js";
 
 const WINDOW = 150; // items drawn when a session is opened, and added by a button
 const MOST = 450; // items drawn before old ones are put away
@@ -195,8 +195,11 @@ class Growing {
 
 	show(text) {
 		const kept = this.#reader.push(text);
+		const {blocks} = this.#reader;
+		const levels = new Levels();
+		for (const b of blocks.slice(0, kept)) if (b.type === "heading") levels.of(b.level);
 		while (this.node.children.length > kept) this.node.lastChild.remove();
-		this.node.append(...this.#reader.blocks.slice(kept).map(blockNode));
+		this.node.append(...blocks.slice(kept).map((b) => blockNode(b, levels)));
 	}
 }
 
@@ -206,14 +209,19 @@ class Message {
 
 	constructor(type, who) {
 		this.#type = type;
-		this.node = el("article", {class: `message ${type}`, "aria-label": who}, el("span", {class: "unseen", text: `${who}: `}));
+		this.node = el("article", {class: `message ${type}`}, el("h2", {class: "unseen", text: who}));
+		if (type === "agent") this.node.append(copyButton(() => words(this.#item.blocks), "Copy the answer"));
 	}
 
+	#item = null;
+
 	show(item) {
+		this.#item = item;
 		item.blocks.forEach((b, i) => {
 			if (!this.#parts[i]) {
 				this.#parts[i] = b.type !== "text" ? {node: mediaNode(b)} : this.#type === "user" ? plain() : new Growing();
-				this.node.append(this.#parts[i].node);
+				const copy = this.#type === "agent" ? this.node.lastChild : null;
+				this.node.insertBefore(this.#parts[i].node, copy);
 			}
 			if (b.type === "text") this.#parts[i].show(b.text);
 		});
@@ -287,8 +295,13 @@ class End {
 	}
 
 	show(item) {
+		if (item.text) {
+			this.node.className = "notice error";
+			this.node.replaceChildren(el("strong", {text: prose(stopped(item.reason))}), el("div", {text: prose(item.text), dir: "auto"}));
+			return;
+		}
 		const facts = [];
-		const why = item.text || stopped(item.reason);
+		const why = stopped(item.reason);
 		if (why) facts.push(prose(why));
 		if (item.usage) facts.push(`${count(item.usage.inputTokens)} in, ${count(item.usage.outputTokens)} out`);
 		this.node.className = why ? "end why" : "end";

@@ -34,6 +34,10 @@ export function wait(n, luck = Math.random()) {
 	return Math.min(15_000, 400 * 2 ** n) * (0.7 + 0.6 * luck);
 }
 
+const SILENCE = 15_000; // ms without a word after which a sign of life is asked for
+const PATIENCE = 8_000; // ms that it may take
+const DIALLING = 20_000; // ms until a new connection has to be ready
+
 /**
  * Connection keeps one connection up. Events, all optional functions of on:
  * state(name, detail) with connecting, ready, waiting (detail: ms until the next attempt),
@@ -55,14 +59,18 @@ export class Connection {
 	#asked = new Set();
 	#attempt = 0;
 	#timer = null;
+	#limit = null; // when the gateway has to have said something
+	#heard = 0; // when it last did, in ms
 	#over = false;
+	#now;
 
-	constructor({token, on, open, probe, timers = globalThis}) {
+	constructor({token, on, open, probe, timers = globalThis, now = Date.now}) {
 		this.#token = token;
 		this.on = on;
 		this.#open = open;
 		this.#probe = probe;
 		this.#timers = timers;
+		this.#now = now;
 	}
 
 	/** start connects, and keeps trying after a first success. */
@@ -76,6 +84,28 @@ export class Connection {
 		if (this.state !== "waiting") return;
 		this.#attempt = 0;
 		this.#connect();
+	}
+
+	/**
+	 * check finds out whether the gateway is still there, if it said nothing for a
+	 * while: after a sleep a socket may be dead and never say so.
+	 */
+	check() {
+		if (this.state !== "ready" || this.#limit !== null || this.#now() - this.#heard < SILENCE) return;
+		this.#expect(PATIENCE);
+		this.call("session/list", {_meta: {berth: {limit: 1}}}).catch(() => {});
+	}
+
+	/** expect gives the socket up that says nothing for so long. */
+	#expect(ms) {
+		const socket = this.#socket;
+		this.#timers.clearTimeout(this.#limit);
+		this.#limit = this.#timers.setTimeout(() => {
+			this.#limit = null;
+			if (socket !== this.#socket) return;
+			this.#gone({code: 1006});
+			socket.close(4000, "no answer");
+		}, ms);
 	}
 
 	/** leave ends the connection so that what runs goes on without it. */
@@ -128,6 +158,7 @@ export class Connection {
 		socket.onmessage = (e) => socket === this.#socket && this.#read(e.data);
 		socket.onclose = (e) => socket === this.#socket && this.#gone(e);
 		socket.onerror = () => {};
+		this.#expect(DIALLING);
 	}
 
 	async #hello(socket) {
@@ -157,6 +188,8 @@ export class Connection {
 
 	#drop() {
 		this.#socket = null;
+		this.#timers.clearTimeout(this.#limit);
+		this.#limit = null;
 		const calls = [...this.#calls.values()];
 		this.#calls.clear();
 		const asked = [...this.#asked];
@@ -192,6 +225,9 @@ export class Connection {
 	}
 
 	#read(data) {
+		this.#heard = this.#now();
+		this.#timers.clearTimeout(this.#limit);
+		this.#limit = null;
 		let m;
 		try {
 			m = JSON.parse(data);

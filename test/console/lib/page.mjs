@@ -34,7 +34,7 @@ export async function browser(t) {
 export class Console {
   problems = []; // what the browser's console said, and requests that left the gateway
 
-  static async open(b, daemon, {width = 1280, height = 860, scheme = "light", context, allow = []} = {}) {
+  static async open(b, daemon, {width = 1280, height = 860, scheme = "light", context, allow = [], before} = {}) {
     const c = new Console();
     c.page = await (context ?? b).newPage();
     c.daemon = daemon;
@@ -46,6 +46,7 @@ export class Console {
     c.page.on("request", (r) => {
       if (!/^(data|blob):/.test(r.url()) && new URL(r.url()).host !== new URL(daemon.url).host) c.problems.push(`a request to ${r.url()}`);
     });
+    if (before) await c.page.evaluateOnNewDocument(before);
     await c.page.goto(daemon.url);
     return c;
   }
@@ -101,6 +102,11 @@ export class Console {
   async asked() {
     await this.page.waitForSelector("#ask[open]", {timeout: 20_000});
     return this.text("#ask");
+  }
+
+  /** frames waits until what changed is drawn. */
+  frames() {
+    return this.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   }
 
   /** quiet lets the time pass in which a dialog takes no keys. */
