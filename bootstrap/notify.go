@@ -31,7 +31,10 @@ func findServiceManager() serviceManager {
 	return m
 }
 
-// tell sends a state. Without a manager it does nothing.
+// tellLimit is how long a manager may take to make room for what it is told.
+const tellLimit = time.Second
+
+// tell sends a state, for tellLimit at most. Without a manager it does nothing.
 func (m serviceManager) tell(lines ...string) error {
 	if m.socket == "" {
 		return nil
@@ -45,6 +48,9 @@ func (m serviceManager) tell(lines ...string) error {
 		return err
 	}
 	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(tellLimit)); err != nil {
+		return err
+	}
 	_, err = c.Write([]byte(strings.Join(lines, "\n")))
 	return err
 }

@@ -1,0 +1,48 @@
+//go:build unix
+
+package bootstrap
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestServiceManager_Stuck: one that does not read what it is told holds
+// nobody up.
+func TestServiceManager_Stuck(t *testing.T) {
+	dir, err := os.MkdirTemp("", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	at := &net.UnixAddr{Name: filepath.Join(dir, "notify"), Net: "unixgram"}
+	l, err := net.ListenUnixgram("unixgram", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	full, err := net.DialUnix("unixgram", nil, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	if err := full.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = full.Write(make([]byte, 1<<10))
+	}
+	told := make(chan error, 1)
+	go func() { told <- (serviceManager{socket: at.Name}).leaving(time.Second) }() // ends with its limit
+	select {
+	case err := <-told:
+		if err == nil {
+			t.Error("it was told, though it had no room")
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the end waits for a manager that does not read")
+	}
+}
