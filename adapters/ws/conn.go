@@ -135,10 +135,10 @@ func (c *Conn) Read() ([]byte, error) {
 		}
 		message, err := c.readAll(r)
 		switch {
+		case errors.Is(err, errNotText):
+			return nil, c.end(CloseBadText, "not UTF-8", err)
 		case err != nil:
 			return nil, c.lost(err)
-		case !utf8.Valid(message):
-			return nil, c.end(CloseBadText, "not UTF-8", errors.New("the peer sent text that is not UTF-8"))
 		}
 		if err := c.first(message); err != nil {
 			return nil, err
@@ -160,14 +160,23 @@ func (c *Conn) first(message []byte) error {
 	return nil
 }
 
-// readAll reads a message into memory of its own.
+// errNotText is why a connection is given up whose messages are no text.
+var errNotText = errors.New("the peer sent text that is not UTF-8")
+
+// readAll reads a message into memory of its own. It ends as soon as what has
+// come so far is the beginning of no text.
 func (c *Conn) readAll(r io.Reader) ([]byte, error) {
 	buf := make([]byte, 0, 512)
+	checked := 0
 	for {
 		n, err := r.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		c.link.content += n
+		letters, text := whole(buf[checked:])
+		checked += letters
 		switch {
+		case !text, errors.Is(err, io.EOF) && checked < len(buf):
+			return nil, errNotText
 		case errors.Is(err, io.EOF):
 			return buf, nil
 		case err != nil:
@@ -178,6 +187,21 @@ func (c *Conn) readAll(r io.Reader) ([]byte, error) {
 			buf = grown
 		}
 	}
+}
+
+// whole returns how many bytes of b are whole letters, all but the beginning of
+// one at its end; text is false when b goes on in no text.
+func whole(b []byte) (n int, text bool) {
+	n = len(b)
+	for i := n - 1; i >= max(0, n-utf8.UTFMax+1); i-- {
+		if utf8.RuneStart(b[i]) {
+			if !utf8.FullRune(b[i:]) {
+				n = i
+			}
+			break
+		}
+	}
+	return n, utf8.Valid(b[:n])
 }
 
 // drop reads a message that nobody wants.
