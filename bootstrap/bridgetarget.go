@@ -224,7 +224,9 @@ func (f *gatewayFinder) judge(t gatewayTarget, token string, err error) error {
 		return &bridge.Refused{Err: fmt.Errorf("the gateway at %s refuses the token: make one there with: berth token create", d.Addr)}
 	case d.Status == http.StatusForbidden:
 		return &bridge.Refused{Err: fmt.Errorf("the gateway at %s does not serve this address (403): add its name to gateway.allowed_hosts there", d.Addr)}
-	case d.Status == http.StatusTooManyRequests, d.Status >= 500:
+	case d.Status == http.StatusTooManyRequests:
+		return &bridge.Later{Err: fmt.Errorf("%w: this token has as many connections as the gateway allows it, or wrong ones were tried too often", err), After: d.RetryAfter}
+	case d.Status >= 500:
 		return &bridge.Later{Err: err, After: d.RetryAfter}
 	case d.Status != 0:
 		return &bridge.Refused{Err: fmt.Errorf("%w; is there a gateway at this address?", err)}

@@ -37,8 +37,9 @@ type Peer struct {
 	// socket of when the client asked for one (see HandlerConfig.Park).
 	Frames jsonrpc.Frames
 	// OnAway, if set, makes a function known that is told when the socket of
-	// the link is lost (true) and when the client is back (false). It is for
-	// Serve, before it reads; the function must be quick.
+	// the link is lost, or the last stream of an HTTP client (true), and when
+	// the client is back (false). It is for Serve, before it reads; the function
+	// must be quick.
 	OnAway func(func(away bool))
 }
 
@@ -153,7 +154,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	end := ending(c)
 	if lasting {
-		end = h.begin(c, &peer)
+		end = h.begin(c, &peer, pass)
 	}
 	started = true
 	go func() { // ends with the connection, which Close ends; Close joins it

@@ -45,13 +45,17 @@ func (h *Handler) asksLink(r *http.Request) (connection string, received uint64,
 
 // begin makes a new connection the first socket of a link, and that what its
 // peer is served by.
-func (h *Handler) begin(c *Conn, p *Peer) *lasting {
+func (h *Handler) begin(c *Conn, p *Peer, pass *Pass) *lasting {
 	var tell atomic.Pointer[func(bool)]
-	l := &lasting{Link: tether.New(c, tether.Options{Park: h.cfg.Park, Away: func(away bool) {
+	l := &lasting{}
+	l.Link = tether.New(c, tether.Options{Park: h.cfg.Park, Away: func(away bool) {
+		if pass.Away(nil); away {
+			pass.Away(l.Yield)
+		}
 		if f := tell.Load(); f != nil {
 			(*f)(away)
 		}
-	}})}
+	}})
 	l.watch(c)
 	h.remember(p.Connection, p.Principal, l)
 	p.Frames, p.OnAway = l.Link, func(f func(bool)) { tell.Store(&f) }

@@ -2,8 +2,11 @@ package ws_test
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -34,7 +37,7 @@ type echoing struct {
 }
 
 func newEchoing(t *testing.T, park time.Duration) *echoing {
-	e := &echoing{ended: make(chan error, 16)}
+	e := &echoing{ended: make(chan error, 64)}
 	var ids atomic.Int32
 	h := ws.NewHandler(ws.HandlerConfig{
 		Park: park, NewID: func() string { return "c-" + strconv.Itoa(int(ids.Add(1))) },
@@ -199,5 +202,56 @@ func TestLasting(t *testing.T) {
 				t.Errorf("the connection ended with %v", err)
 			}
 		})
+	}
+}
+
+// TestLasting_Places: a token that has all its places gets another one when the
+// client of one is away, and none when all are there.
+func TestLasting_Places(t *testing.T) {
+	const most = 20
+	e := newEchoing(t, time.Hour)
+	var links []*tether.Link
+	begin := func() {
+		l := tether.New(e.dial(t, "ann", tether.Ask("", 0)), tether.Options{})
+		t.Cleanup(func() { _ = l.Close() })
+		echo(t, l, `"here"`)
+		links = append(links, l)
+	}
+	for range most {
+		begin()
+	}
+	refused := func() {
+		t.Helper()
+		var d *ws.DialError
+		if _, err := ws.Dial(t.Context(), ws.DialConfig{URL: e.url, Token: "ann"}); !errors.As(err, &d) || d.Status != http.StatusTooManyRequests {
+			t.Errorf("one more: %v", err)
+		}
+	}
+	refused()
+	for n := range 2 {
+		if _, _, err := links[n].Fence(); err != nil {
+			t.Fatal(err)
+		}
+		for e.away.Load() != int32(n+1) {
+			runtime.Gosched() // until the gateway has seen it
+		}
+	}
+	for n := range 2 {
+		begin()
+		if err := <-e.ended; !errors.Is(err, tether.ErrDisplaced) {
+			t.Errorf("%d: a connection ended with %v", n, err)
+		}
+		if n := e.guard.Count(); n != most {
+			t.Errorf("%d connections count", n)
+		}
+	}
+	refused()
+	for n := 2; n < most; n++ {
+		echo(t, links[n], `"still here"`)
+	}
+	refused()
+	_ = links[most-1].Close()
+	if err := <-e.ended; !errors.Is(err, io.EOF) {
+		t.Errorf("a connection ended with %v", err)
 	}
 }

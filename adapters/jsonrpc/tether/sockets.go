@@ -19,7 +19,8 @@ type leaver interface {
 func (l *Link) attached() (jsonrpc.Frames, uint64, error) {
 	for {
 		l.mu.Lock()
-		socket, gen, changed, since := l.socket, l.gen, l.changed, l.since
+		socket, gen, changed := l.socket, l.gen, l.changed
+		left := l.park() - time.Since(l.since)
 		err := l.err
 		if l.ended {
 			err = io.EOF
@@ -33,7 +34,7 @@ func (l *Link) attached() (jsonrpc.Frames, uint64, error) {
 		case l.opts.Park == 0:
 			return nil, 0, ErrAway
 		}
-		limit := time.NewTimer(l.opts.Park - time.Since(since))
+		limit := time.NewTimer(left)
 		select {
 		case <-changed:
 			limit.Stop()
@@ -41,6 +42,31 @@ func (l *Link) attached() (jsonrpc.Frames, uint64, error) {
 			l.end(gen, io.EOF)
 		}
 	}
+}
+
+// strangerPark is how long a peer may be away that has not sent a frame yet. It
+// may not even know the connection: a socket that is cut in its handshake has
+// begun one that nobody will take up.
+const strangerPark = 5 * time.Second
+
+// park is how long the peer may be away. The lock is held.
+func (l *Link) park() time.Duration {
+	if l.in.all == 0 {
+		return min(l.opts.Park, strangerPark)
+	}
+	return l.opts.Park
+}
+
+// Yield ends the link as lost if its peer is away, because its place is needed
+// for somebody else, and reports whether the peer was.
+func (l *Link) Yield() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.socket != nil {
+		return false
+	}
+	l.finish(ErrDisplaced)
+	return true
 }
 
 // lose gives up the socket of a generation.

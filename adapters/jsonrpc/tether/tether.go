@@ -41,6 +41,8 @@ var (
 	// ErrOverflow ends an end that waits for its peer when more was sent than
 	// it may keep.
 	ErrOverflow = errors.New("the connection is lost: its client was away for too many messages")
+	// ErrDisplaced ends an end that waits for its peer after Yield.
+	ErrDisplaced = errors.New("the connection is lost: its client was away, and its place was needed")
 	// errOver is what Write returns after Close.
 	errOver = errors.New("the connection is closed")
 	// ErrStale refuses a socket for a link that has gone on without it, or

@@ -277,12 +277,24 @@ func cuts(t *testing.T, seed uint64) {
 }
 
 // TestAway covers what ends a link whose peer is away.
+// hello has a peer say something, so that it is not a stranger.
+func hello(t *testing.T, peer, server jsonrpc.Frames) {
+	t.Helper()
+	if err := peer.Write([]byte(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.Read(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAway(t *testing.T) {
 	t.Run("nobody comes back", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			w, _, b := newWire(8)
+			w, a, b := newWire(8)
 			var seen []bool
 			server := tether.New(b, tether.Options{Park: time.Minute, Away: func(away bool) { seen = append(seen, away) }})
+			hello(t, a, server)
 			start := time.Now()
 			w.Cut()
 			if _, err := server.Read(); !errors.Is(err, io.EOF) {
@@ -302,9 +314,24 @@ func TestAway(t *testing.T) {
 			}
 		})
 	})
+	t.Run("nobody comes back who has said nothing", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w, _, b := newWire(8)
+			server := tether.New(b, tether.Options{Park: time.Minute})
+			start := time.Now()
+			w.Cut()
+			if _, err := server.Read(); !errors.Is(err, io.EOF) {
+				t.Errorf("Read: %v, want io.EOF", err)
+			}
+			if d := time.Since(start); d != 5*time.Second {
+				t.Errorf("it waited for %v", d)
+			}
+		})
+	})
 	t.Run("too much for one who is away", func(t *testing.T) {
-		w, _, b := newWire(8)
+		w, a, b := newWire(8)
 		server := tether.New(b, tether.Options{Park: time.Hour, Hold: 100 << 10})
+		hello(t, a, server)
 		w.Cut()
 		over := make(chan error, 1)
 		go func() {
