@@ -26,8 +26,8 @@ var (
 // connection is what one Acp-Connection-Id stands for. Its life:
 //
 //   - attended while a request of the client is under way; after a while
-//     without one it is lost. Once it has had a stream that is soon: a client
-//     that begins anew finds its sessions free;
+//     without one it is lost. Once it has had a stream that is soon, and until
+//     then it is away: a client that begins anew finds its sessions free;
 //   - ended by DELETE (Read gives io.EOF behind the last message) or lost
 //     (Read gives the reason). No request finds it any more. Streams of an
 //     ended connection go on until it is closed, those of a lost one end;
@@ -43,6 +43,10 @@ type connection struct {
 	arrived chan struct{} // the inbox has something
 	room    chan struct{} // something was sent, or the end has come
 	over    chan struct{} // closed together with setting why
+
+	awayMu sync.Mutex // orders what onAway is told; taken before mu
+	onAway func(away bool)
+	told   bool // what it was told last
 
 	mu       sync.Mutex
 	inbox    [][]byte
@@ -81,37 +85,6 @@ func newConnection(id string, owner ws.Principal, opts *Options, forget func(*co
 	})
 	c.idle.Stop()
 	return c
-}
-
-// attend notes that a request of the client is under way. It reports false
-// when the connection has ended.
-func (c *connection) attend() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.why != nil || c.closed {
-		return false
-	}
-	if c.attended++; c.attended == 1 {
-		c.idle.Stop()
-	}
-	return true
-}
-
-// leave undoes attend.
-func (c *connection) leave() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.attended--; c.attended == 0 && c.why == nil && !c.closed {
-		c.idle.Reset(c.patience())
-	}
-}
-
-// patience is how long the client may be away. The lock is held.
-func (c *connection) patience() time.Duration {
-	if c.listened {
-		return c.opts.Absent
-	}
-	return c.opts.Unattended
 }
 
 // end ends the client's side in an orderly way: what was posted is still

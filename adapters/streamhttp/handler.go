@@ -227,7 +227,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request, pass *ws.Pass) *c
 	h.conns[c.id] = c
 	peer := ws.Peer{
 		Principal: pass.Principal, Connection: c.id, Request: pass.Request, Remote: r.RemoteAddr,
-		Agent: strings.TrimSpace(r.URL.Query().Get("agent")),
+		Agent: strings.TrimSpace(r.URL.Query().Get("agent")), OnAway: c.watchAway,
 	}
 	h.serving.Go(func() { // ends with the connection, which Close ends; Close joins it
 		defer cancel(nil)

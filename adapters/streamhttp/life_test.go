@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -38,6 +39,40 @@ func (r *rig) gone(id string) {
 	if a := r.do(http.MethodGet, "", "Acp-Connection-Id", id, "Accept", "text/event-stream"); a.status != http.StatusNotFound {
 		r.t.Errorf("GET: %d %s", a.status, a.body)
 	}
+}
+
+// TestAway: a client that has listened and does nothing more is away at once,
+// long before its connection is lost, and one that comes back is there.
+func TestAway(t *testing.T) {
+	bubble(t, "a stream that ends", func(t *testing.T) {
+		r := newBubble(t)
+		id, server := r.open()
+		var told []bool
+		server.peer.OnAway(func(away bool) { told = append(told, away) })
+		want := func(step string, list ...bool) {
+			t.Helper()
+			synctest.Wait()
+			if !slices.Equal(told, list) {
+				t.Errorf("%s: told %v, want %v", step, told, list)
+			}
+		}
+		r.post(id, "", call("1", "a", "{}"))
+		want("it never listened")
+		main, one := r.listen(id, ""), r.listen(id, "s1")
+		main.close()
+		want("it listens to another stream")
+		one.close()
+		want("it listens to none", true)
+		main = r.listen(id, "")
+		want("it is back", true, false)
+		main.close()
+		want("it is gone again", true, false, true)
+		r.post(id, "", call("2", "b", "{}"))
+		want("a message, and gone", true, false, true, false, true)
+		time.Sleep(time.Minute)
+		want("lost", true, false, true, false, true)
+		r.gone(id)
+	})
 }
 
 func TestEnd(t *testing.T) {
