@@ -2,7 +2,6 @@ package bootstrap
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -31,6 +30,7 @@ type BridgeOptions struct {
 	Label           string
 	Reset           bool
 	RequireExisting bool
+	NoPrefix        bool   // prompts to an OpenClaw Gateway have no line about the working directory
 	Provenance      string // "", "meta" or "meta+receipt"
 
 	// Verbose, if set, gets a line about everything that happens.
@@ -41,14 +41,18 @@ type BridgeOptions struct {
 // RunBridge connects standard input and the given output with a gateway until
 // the input ends or a signal comes. A second signal ends the process at once.
 func RunBridge(cfg *Config, out io.Writer, o BridgeOptions) error {
+	editor := jsonrpc.NewStdio(os.Stdin, out, int(cfg.Gateway.MaxMessageBytes))
+	var b interface{ Run(context.Context) error }
+	var err error
 	if cfg.Bridge.Protocol == "openclaw" {
-		return errors.New("this version cannot speak to an OpenClaw Gateway; bridge.protocol and --protocol take acp alone")
+		b, err = newOpenClawBridge(cfg, editor, o)
+	} else {
+		b, err = acpBridge(cfg, editor, o)
 	}
-	find := &gatewayFinder{cfg: cfg, o: o}
-	if _, err := find.target(); err != nil && isFinal(err) {
+	if err != nil {
 		return err
 	}
-	if err := forgetVariables(cfg.SecretVariables()); err != nil && o.Verbose != nil {
+	if err := forgetVariables(append(cfg.SecretVariables(), openClawVariables()...)); err != nil && o.Verbose != nil {
 		fmt.Fprintf(o.Verbose, "bridge: other programs of this user can see the token in the environment: %v\n", err)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -67,7 +71,16 @@ func RunBridge(cfg *Config, out io.Writer, o BridgeOptions) error {
 		awaitSecond(signals, first)
 		os.Exit(1)
 	}()
-	return newBridge(find, jsonrpc.NewStdio(os.Stdin, out, int(cfg.Gateway.MaxMessageBytes)), o).Run(ctx)
+	return b.Run(ctx)
+}
+
+// acpBridge puts a bridge to a gateway's /acp together.
+func acpBridge(cfg *Config, editor jsonrpc.Frames, o BridgeOptions) (*bridge.Bridge, error) {
+	find := &gatewayFinder{cfg: cfg, o: o}
+	if _, err := find.target(); err != nil && isFinal(err) {
+		return nil, err
+	}
+	return newBridge(find, editor, o), nil
 }
 
 // newBridge puts a bridge together.

@@ -94,7 +94,7 @@ func TestBridge_Token(t *testing.T) {
 		{"a flag, with a warning", nil, []string{"--token", d.token}, "everybody on this machine can see --token", true},
 		{"a wrong one", []string{"BERTH_ACP_BRIDGE_TOKEN=" + wrong}, nil, "refuses the token", false},
 		{"a token that would go to another machine", nil, []string{"--url", "ws://192.0.2.1/acp", "--token-file", file}, "without TLS", false},
-		{"a protocol that is not there", nil, []string{"--protocol", "openclaw"}, "OpenClaw", false},
+		{"a token that would go to another machine's Gateway", nil, []string{"--protocol", "openclaw", "--url", "ws://192.0.2.1", "--token-file", file}, "without TLS", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

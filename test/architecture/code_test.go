@@ -10,7 +10,7 @@ import (
 // concurrent are the directories and files whose very subject is running
 // things at the same time; every other file states a reason.
 var concurrent = []string{
-	"adapters/jsonrpc", "adapters/ws", "adapters/streamhttp", "adapters/bridge", "adapters/exec", "adapters/mcp", "core/services/turns",
+	"adapters/jsonrpc", "adapters/ws", "adapters/streamhttp", "adapters/bridge", "adapters/openclaw", "adapters/exec", "adapters/mcp", "core/services/turns",
 	"bootstrap/subprocess.go", "bootstrap/daemon.go",
 }
 

@@ -38,6 +38,8 @@ func rings() []ring {
 		{dir: "adapters/console"},
 		{dir: "adapters/ws", may: append([]string{"adapters/jsonrpc", "adapters/jsonrpc/tether"}, core...)},
 		{dir: "adapters/bridge", may: append([]string{"adapters/jsonrpc", "adapters/jsonrpc/tether"}, core...)},
+		{dir: "adapters/openclaw/openclawtest", may: append([]string{"adapters/jsonrpc", "adapters/ws"}, core...)},
+		{dir: "adapters/openclaw", may: append([]string{"adapters/jsonrpc", "adapters/jsonrpc/acp1"}, core...)},
 		{dir: "adapters/streamhttp", may: append([]string{"adapters/jsonrpc", "adapters/ws"}, core...)},
 		{dir: "adapters/acpclient", may: append([]string{"adapters/jsonrpc"}, core...)},
 		{dir: "adapters", may: core},

@@ -72,7 +72,7 @@ input ends, and with 1 when the gateway is gone for good or refuses the token.`,
 func run(cmd *cobra.Command, f flags, options Options) error {
 	opts := bootstrap.BridgeOptions{
 		URL: strings.TrimSpace(f.url), Insecure: f.insecure, Agent: f.agent, Session: f.session, Label: f.label,
-		Reset: f.reset, RequireExisting: f.existing, Env: os.Environ(),
+		Reset: f.reset, RequireExisting: f.existing, NoPrefix: f.noPrefix, Env: os.Environ(),
 	}
 	switch f.provenance {
 	case "off", "":

@@ -1,0 +1,334 @@
+package openclaw
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/berth-dev/berth/adapters/jsonrpc"
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// openedResult is the answer to session/new, load and resume.
+type openedResult struct {
+	SessionID domain.SessionID    `json:"sessionId,omitempty"`
+	Modes     *modes              `json:"modes,omitempty"`
+	Options   []option            `json:"configOptions"`
+	Meta      metaOf[openedBerth] `json:"_meta"`
+}
+
+type openedBerth struct {
+	SessionID domain.SessionID `json:"sessionId"`
+	Key       string           `json:"key"`
+	Agent     string           `json:"agent,omitempty"`
+	Label     string           `json:"label,omitempty"`
+	Model     string           `json:"model,omitempty"`
+	Created   bool             `json:"created"`
+	// WorkspaceDir is where the Gateway's tools work; not the cwd when Notes
+	// say why.
+	WorkspaceDir string   `json:"workspaceDir,omitempty"`
+	Notes        []string `json:"notes,omitempty"`
+}
+
+// wish is what a request, its _meta and the flags say about a session.
+type wish struct {
+	key, label, agent string
+	reset, existing   bool
+	cwd               string
+}
+
+// wished reads it: _meta comes before flags, and a label before a key.
+func (b *Bridge) wished(p fields) (wish, error) {
+	w := wish{cwd: p.text("cwd")}
+	if !isAbsolute(w.cwd) {
+		return w, bad("cwd must be an absolute path")
+	}
+	for server := range jsonrpc.Elements(p["mcpServers"]) {
+		return w, bad("a gateway has no MCP servers for one session (%s): set them up at the gateway, and send an empty mcpServers", brief(fieldsOf(server).text("name")))
+	}
+	meta := p.in("_meta")
+	own := meta.in("berth")
+	f := b.cfg.Sessions
+	w.label = or(own.first("sessionLabel", "label"), meta.first("sessionLabel", "label"))
+	w.key = or(own.first("sessionKey"), meta.first("sessionKey", "session", "key"))
+	w.agent = or(own.first("agent"), or(p.first("agentAlias", "agent_alias", "agent"), f.Agent))
+	w.existing = f.RequireExisting
+	for _, m := range []fields{meta, own} {
+		for _, n := range []string{"requireExistingSession", "requireExisting"} {
+			if m.has(n) {
+				w.existing = m.flag(n)
+			}
+		}
+		for _, n := range []string{"reset", "resetSession"} {
+			if m.has(n) {
+				w.reset = m.flag(n)
+			}
+		}
+	}
+	return w, nil
+}
+
+// asksReset reports whether a request says itself whether to reset.
+func asksReset(p fields) bool {
+	meta := p.in("_meta")
+	return meta.has("reset") || meta.has("resetSession") || meta.in("berth").has("resetSession")
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// isAbsolute knows the absolute paths of all systems: the Gateway's may be
+// another than ours.
+func isAbsolute(p string) bool {
+	return strings.HasPrefix(p, "/") || strings.HasPrefix(p, `\\`) ||
+		len(p) > 2 && p[1] == ':' && (p[2] == '\\' || p[2] == '/')
+}
+
+// newSession opens the session that the request or a flag names, or makes one.
+func (b *Bridge) newSession(ctx context.Context, p fields) (jsonrpc.Reply, error) {
+	w, err := b.wished(p)
+	if err != nil {
+		return jsonrpc.Reply{}, err
+	}
+	if w.key == "" && w.label == "" {
+		w.key, w.label = b.cfg.Sessions.Key, b.cfg.Sessions.Label
+	}
+	first := b.firstReset()
+	if b.cfg.Sessions.Reset && first && !asksReset(p) {
+		w.reset = true
+	}
+	r, made, notes, err := b.obtain(ctx, w)
+	if err != nil {
+		return jsonrpc.Reply{}, err
+	}
+	if w.reset && !made {
+		if err := b.reset(ctx, "session/new", r.key); err != nil {
+			return jsonrpc.Reply{}, err
+		}
+		if r, err = b.describe(ctx, "session/new", r.key); err != nil {
+			return jsonrpc.Reply{}, err
+		}
+	}
+	return b.present(ctx, w, r, made, notes, true)
+}
+
+// firstReset reports, once, that no session was opened before.
+func (b *Bridge) firstReset() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	first := !b.wasReset
+	b.wasReset = true
+	return first
+}
+
+// obtain finds the session that is wished for, or makes it.
+func (b *Bridge) obtain(ctx context.Context, w wish) (r row, made bool, notes []string, err error) {
+	const what = "session/new"
+	switch {
+	case w.label != "":
+		found, err := b.call(ctx, what, "sessions.resolve", resolveParams{Label: w.label, Agent: w.agent, AllowMissing: true})
+		if err != nil {
+			return r, false, nil, err
+		}
+		if !found.flag("ok") {
+			return r, false, nil, domain.Errorf(domain.SessionNotFound, "no session has the label %q", w.label)
+		}
+		r, err = b.describe(ctx, what, found.text("key"))
+		return r, false, nil, err
+	case w.key != "":
+		key := w.key
+		if agent, _ := splitKey(key); agent == "" && key != "global" && key != "unknown" {
+			key = keyOf(w.agent, key)
+		} else if w.agent != "" && agent != "" && agent != w.agent {
+			return r, false, nil, bad("the key %q belongs to agent %q, and not to %q", brief(key), agent, w.agent)
+		}
+		r, err = b.describe(ctx, what, key)
+		if domain.CodeOf(err) != domain.SessionNotFound {
+			return r, false, nil, err
+		}
+		if w.existing {
+			return r, false, nil, err
+		}
+		r, notes, err = b.create(ctx, what, key, w.cwd)
+		return r, err == nil, notes, err
+	case w.existing:
+		return r, false, nil, bad("an existing session is required, and none is named: use --session, --session-label or _meta.berth.sessionKey")
+	}
+	agent, err := b.ownerOf(ctx, what, w.agent)
+	if err != nil {
+		return r, false, nil, err
+	}
+	r, notes, err = b.create(ctx, what, keyOf(agent, bridgePart+b.cfg.NewID()), w.cwd)
+	return r, err == nil, notes, err
+}
+
+type resolveParams struct {
+	Label        string `json:"label,omitempty"`
+	Agent        string `json:"agentId,omitempty"`
+	AllowMissing bool   `json:"allowMissing"`
+}
+
+// ownerOf is the agent that gets a session: the one that is named, or the
+// Gateway's default.
+func (b *Bridge) ownerOf(ctx context.Context, what, named string) (string, error) {
+	b.mu.Lock()
+	known := b.agent
+	b.mu.Unlock()
+	if named != "" || known != "" {
+		return or(named, known), nil
+	}
+	r, err := b.call(ctx, what, "agents.list", struct{}{})
+	if err != nil {
+		return "", err
+	}
+	if r.flag("selectionRequired") {
+		var ids []string
+		for a := range jsonrpc.Elements(r["agents"]) {
+			ids = append(ids, fieldsOf(a).text("id"))
+		}
+		return "", bad("the gateway has several agents and no default: name one with --agent or _meta.berth.agent: %s", brief(strings.Join(ids, ", ")))
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.agent = r.text("defaultId")
+	return b.agent, nil
+}
+
+type createParams struct {
+	Key            string `json:"key"`
+	Cwd            string `json:"cwd,omitempty"`
+	IdempotencyKey string `json:"idempotencyKey"`
+}
+
+// create makes a session that works in cwd. A Gateway that does not have that
+// directory, or does not let us use it, gets a session that works in the
+// agent's own, and the notes say so.
+func (b *Bridge) create(ctx context.Context, what, key, cwd string) (row, []string, error) {
+	p := createParams{Key: key, Cwd: cwd, IdempotencyKey: b.cfg.NewID()}
+	raw, err := b.gw.privileged(ctx, "sessions.create", p)
+	var notes []string
+	var e *RPCError
+	if refusesDirectory(err) && errors.As(err, &e) {
+		notes = []string{"the gateway's tools do not work in the cwd: " + brief(e.Message)}
+		b.cfg.Log("%s", notes[0])
+		p.Cwd, p.IdempotencyKey = "", b.cfg.NewID()
+		raw, err = b.gw.privileged(ctx, "sessions.create", p)
+	}
+	if err != nil {
+		return row{}, nil, b.worded(ctx, what, err)
+	}
+	made := fieldsOf(raw).text("key")
+	r, err := b.describe(ctx, what, or(made, key))
+	return r, notes, err
+}
+
+// refusesDirectory reports whether the Gateway would make the session, but
+// not with that directory: it does not have it, or operator.admin is needed
+// and not to be had.
+func refusesDirectory(err error) bool {
+	var e *RPCError
+	if !errors.As(err, &e) {
+		return false
+	}
+	said := strings.ToLower(e.Message)
+	return e.Details.MissingScope != "" || isPairing(err) ||
+		e.Code == "INVALID_REQUEST" && (strings.Contains(said, "cwd") || strings.Contains(said, "director") || strings.Contains(said, "path"))
+}
+
+// load opens a session and tells what has happened in it.
+func (b *Bridge) load(ctx context.Context, p fields) (jsonrpc.Reply, error) {
+	return b.reopen(ctx, "session/load", p, true)
+}
+
+// resume opens a session and tells nothing.
+func (b *Bridge) resume(ctx context.Context, p fields) (jsonrpc.Reply, error) {
+	return b.reopen(ctx, "session/resume", p, false)
+}
+
+func (b *Bridge) reopen(ctx context.Context, what string, p fields, replay bool) (jsonrpc.Reply, error) {
+	id := p.text("sessionId")
+	if id == "" {
+		return jsonrpc.Reply{}, bad("sessionId is required and must be a string")
+	}
+	w, err := b.wished(p)
+	if err != nil {
+		return jsonrpc.Reply{}, err
+	}
+	r, err := b.find(ctx, what, id)
+	if err != nil {
+		return jsonrpc.Reply{}, err
+	}
+	if w.reset {
+		if err := b.reset(ctx, what, r.key); err != nil {
+			return jsonrpc.Reply{}, err
+		}
+	}
+	var notes []string
+	if r.cwd != "" && path.Clean(r.cwd) != path.Clean(w.cwd) {
+		notes = []string{"the gateway's tools work in " + r.cwd + ", where the session was made"}
+	}
+	s := b.keep(r.key, w.cwd, r)
+	if replay {
+		if err := b.replay(ctx, what, s); err != nil {
+			return jsonrpc.Reply{}, err
+		}
+	}
+	return b.present(ctx, w, r, false, notes, false)
+}
+
+func (b *Bridge) reset(ctx context.Context, what, key string) error {
+	_, err := b.privileged(ctx, what, "sessions.reset", keyParams{Key: key})
+	return err
+}
+
+// present registers an open session, asks for its events and makes the
+// answer. What the editor should know besides follows it when the session is
+// new to it, and precedes it otherwise.
+func (b *Bridge) present(ctx context.Context, w wish, r row, made bool, notes []string, fresh bool) (jsonrpc.Reply, error) {
+	s := b.keep(r.key, w.cwd, r)
+	b.watch(ctx, s)
+	agent, _ := splitKey(r.key)
+	out := openedResult{
+		Modes: r.modes(), Options: r.options(b.knownModels(ctx)),
+		Meta: metaOf[openedBerth]{openedBerth{
+			SessionID: s.id, Key: r.key, Agent: or(r.agent, agent), Label: r.label, Model: r.model,
+			Created: made, WorkspaceDir: r.cwd, Notes: notes,
+		}},
+	}
+	if fresh {
+		out.SessionID = s.id
+		return jsonrpc.Reply{Result: out, Then: func(ctx context.Context) { b.introduce(ctx, s, r) }}, nil
+	}
+	b.introduce(ctx, s, r)
+	return jsonrpc.Reply{Result: out}, nil
+}
+
+// introduce tells the editor the state of a session.
+func (b *Bridge) introduce(ctx context.Context, s *session, r row) {
+	b.tellRow(ctx, s, r)
+	b.tellCommands(ctx, s)
+}
+
+type watchParams struct {
+	Key string `json:"key"`
+}
+
+// watch asks the Gateway for the events of a session. They end with the
+// connection; reattach asks again.
+func (b *Bridge) watch(ctx context.Context, s *session) {
+	if _, err := b.gw.call(ctx, "sessions.messages.subscribe", watchParams{s.key}); err != nil {
+		b.cfg.Log("the events of %s: %v", s.key, err)
+	}
+}
+
+// rawOf marshals what cannot fail.
+func rawOf(v any) json.RawMessage {
+	raw, _ := json.Marshal(v)
+	return raw
+}

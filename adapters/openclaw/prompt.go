@@ -1,0 +1,236 @@
+package openclaw
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/berth-dev/berth/adapters/jsonrpc"
+	"github.com/berth-dev/berth/adapters/jsonrpc/acp1"
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// promptResult is the answer to session/prompt.
+type promptResult struct {
+	StopReason string              `json:"stopReason"`
+	Meta       metaOf[promptBerth] `json:"_meta"`
+}
+
+type promptBerth struct {
+	RunID string `json:"runId"` // the Gateway's
+}
+
+// prompt takes its place before the next message is read, so that a cancel
+// finds it.
+func (b *Bridge) prompt(ctx context.Context, params json.RawMessage) (jsonrpc.Task, error) {
+	p := fieldsOf(params)
+	blocks, err := acp1.ReadPrompt(p["prompt"], true, false, maxBlobs)
+	if err != nil {
+		return nil, err
+	}
+	s, err := b.opened(p)
+	if err != nil {
+		return nil, err
+	}
+	t := newTurn(b, s, b.cfg.NewID())
+	t.blocks = blocks
+	t.ctx, t.cancel = context.WithCancelCause(ctx)
+	if err := s.enter(t); err != nil {
+		return nil, err
+	}
+	meta := p.in("_meta")
+	return func(context.Context) (jsonrpc.Reply, error) {
+		defer t.cancel(nil)
+		out := b.play(t, meta)
+		if out.err != nil {
+			return jsonrpc.Reply{}, out.err
+		}
+		return jsonrpc.Reply{Result: promptResult{out.stop, metaOf[promptBerth]{promptBerth{t.run}}}}, nil
+	}, nil
+}
+
+// outcome is how a run ended: a stop reason, or an error.
+type outcome struct {
+	stop string
+	err  error
+}
+
+// The stop reasons.
+const (
+	stopEnd       = "end_turn"
+	stopCancelled = "cancelled"
+	stopTokens    = "max_tokens"
+	stopRefusal   = "refusal"
+)
+
+// play runs one prompt to its end. Once it has returned nothing more is told
+// of the run.
+func (b *Bridge) play(t *turn, meta fields) outcome {
+	s := t.session
+	release := func() { s.leave(t); close(t.settled) }
+	if t.before != nil {
+		select {
+		case <-t.before:
+		case <-t.ctx.Done():
+			// What is before it still holds its place.
+			b.aborts.Go(func() { <-t.before; release() })
+			return ended(t.ctx)
+		}
+	}
+	b.follow(t)
+	out, sent := b.deliver(t, meta)
+	t.close()
+	b.unfollow(t)
+	if t.ctx.Err() == nil {
+		if out.err == nil {
+			b.epilogue(t)
+		}
+		release()
+		return out
+	}
+	if !sent {
+		release()
+		return ended(t.ctx)
+	}
+	b.aborts.Go(func() { // bounded by abortLimit
+		b.abort(t)
+		release()
+	})
+	return ended(t.ctx)
+}
+
+// ended is the outcome of a prompt that was cancelled here.
+func ended(ctx context.Context) outcome {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, domain.RequestCancelled) {
+		return outcome{err: domain.Errorf(domain.Cancelled, "the request was cancelled")}
+	}
+	var gone *domain.Error
+	if errors.As(cause, &gone) {
+		return outcome{err: gone}
+	}
+	return outcome{stop: stopCancelled}
+}
+
+// deliver sends the prompt and waits for the end of its run. sent reports
+// whether the Gateway may have it.
+func (b *Bridge) deliver(t *turn, meta fields) (out outcome, sent bool) {
+	l, err := b.gw.link(t.ctx)
+	if err != nil {
+		return outcome{err: b.worded(t.ctx, "session/prompt", err)}, false
+	}
+	p, err := b.letter(t, meta, l.hello)
+	if err != nil {
+		return outcome{err: err}, false
+	}
+	status, err := b.send(t, p)
+	if err != nil {
+		return outcome{err: b.worded(t.ctx, "session/prompt", err)}, true
+	}
+	switch status {
+	case "ok":
+		b.catchUp(t.ctx, t) // it has run: the Gateway tells nothing more
+		t.finish(outcome{stop: stopEnd})
+	case "timeout":
+		t.finish(outcome{stop: stopCancelled})
+	case "error":
+		return outcome{err: domain.Errorf(domain.Unavailable, "session/prompt: the gateway could not begin the turn; try again")}, true
+	default:
+		t.accept()
+	}
+	select {
+	case <-t.over:
+		return t.result(), true
+	case <-t.ctx.Done():
+		return outcome{}, true
+	}
+}
+
+// send gives the Gateway the prompt, again when the connection was lost before
+// it said that it has it: the idempotency key makes it one. A Gateway that was
+// started anew knows no such key, so its transcript is read first.
+func (b *Bridge) send(t *turn, p sendParams) (string, error) {
+	for try := 0; ; try++ {
+		l, err := b.gw.link(t.ctx)
+		if err != nil {
+			return "", err
+		}
+		if try > 0 && b.arrived(t.ctx, l, t) {
+			return "started", nil
+		}
+		t.sentOn(l)
+		raw, err := l.call(t.ctx, "chat.send", p)
+		var e *RPCError
+		switch {
+		case errors.Is(err, errLost) && t.ctx.Err() == nil:
+			continue
+		case errors.As(err, &e) && e.Details.MissingScope == scopeAdmin && p.Provenance != nil:
+			b.cfg.Log("the gateway takes provenance from administrators alone: the prompt goes without")
+			p.Provenance, p.Receipt = nil, ""
+			continue
+		case errors.As(err, &e) && e.Retryable && e.after() > 0 && e.after() <= mostWait && try < 5:
+			if !sleep(t.ctx, e.after()) {
+				return "", context.Cause(t.ctx)
+			}
+			continue
+		case err != nil:
+			return "", err
+		}
+		f := fieldsOf(raw)
+		if run := f.text("runId"); run != "" && run != t.run {
+			b.rename(t, run)
+		}
+		return f.text("status"), nil
+	}
+}
+
+type abortParams struct {
+	SessionKey string `json:"sessionKey"`
+	RunID      string `json:"runId"`
+}
+
+// abort tells the Gateway that a run is over. A Gateway that has not heard of
+// the run yet is told again, once it has.
+func (b *Bridge) abort(t *turn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), abortLimit)
+	defer cancel()
+	for wait := 20 * time.Millisecond; ; wait *= 2 {
+		l, err := b.gw.link(ctx)
+		if err != nil {
+			return
+		}
+		raw, err := l.call(ctx, "chat.abort", abortParams{t.session.key, t.runID()})
+		if err != nil && !errors.Is(err, errLost) {
+			b.cfg.Log("chat.abort: %v", err)
+			return
+		}
+		if err == nil && (fieldsOf(raw).flag("aborted") || t.wasOver()) {
+			return
+		}
+		if !sleep(ctx, wait) {
+			return
+		}
+	}
+}
+
+// epilogueLimit is how long the state of the session may take behind a turn.
+const epilogueLimit = 500 * time.Millisecond
+
+// epilogue tells how the session is after a turn. The turn is not held up for
+// a Gateway that is slow to say so.
+func (b *Bridge) epilogue(t *turn) {
+	ctx, cancel := context.WithTimeout(t.ctx, epilogueLimit)
+	defer cancel()
+	l := b.gw.now()
+	if l == nil {
+		return
+	}
+	raw, err := l.call(ctx, "sessions.describe", describeParams{Key: t.session.key, Titles: true})
+	if err != nil {
+		return
+	}
+	if r := rowOf(fieldsOf(raw)["session"]); r.key != "" {
+		b.tellRow(t.ctx, t.session, r)
+	}
+}

@@ -1,0 +1,227 @@
+package openclaw
+
+import (
+	"context"
+	"strings"
+
+	"github.com/berth-dev/berth/adapters/jsonrpc"
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// reattach takes up on a new connection what an old one had: the events of
+// the open sessions, the runs that go on and the permission requests. What the
+// Gateway told meanwhile is gone; the transcript has the messages and the tool
+// calls of a run, and its end.
+func (b *Bridge) reattach(ctx context.Context, _ *link) {
+	turns := b.live()
+	for _, t := range turns {
+		t.hold()
+	}
+	for _, s := range b.all() {
+		b.watch(ctx, s)
+	}
+	if len(turns) > 0 {
+		// Tool events go to the connection that began a run, and to those that
+		// ask for the events of all sessions.
+		if _, err := b.gw.call(ctx, "sessions.subscribe", struct{}{}); err != nil {
+			b.cfg.Log("sessions.subscribe: %v", err)
+		}
+	}
+	for _, t := range turns {
+		b.reconcile(ctx, t)
+		t.release()
+		if !t.own && t.wasOver() {
+			t.close()
+			b.unfollow(t)
+		}
+	}
+	b.reviewApprovals(ctx)
+}
+
+// all are the sessions that the editor has open.
+func (b *Bridge) all() []*session {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := make([]*session, 0, len(b.sessions))
+	for _, s := range b.sessions {
+		list = append(list, s)
+	}
+	return list
+}
+
+type waitParams struct {
+	RunID     string `json:"runId"`
+	TimeoutMs int    `json:"timeoutMs"`
+}
+
+// reconcile finds out what became of a run and tells what was missed of it. A
+// run that was not accepted yet is its sender's business.
+func (b *Bridge) reconcile(ctx context.Context, t *turn) {
+	t.mu.Lock()
+	run, accepted, boot := t.run, t.accepted, t.boot
+	t.mu.Unlock()
+	if !accepted {
+		return
+	}
+	raw, err := b.gw.call(ctx, "agent.wait", waitParams{RunID: run})
+	if err != nil {
+		b.cfg.Log("agent.wait: %v", err)
+		return
+	}
+	f := fieldsOf(raw)
+	h, err := b.read(ctx, t.session.key, untilPrompt(run))
+	if err != nil {
+		b.cfg.Log("chat.history: %v", err)
+		return
+	}
+	t.makeUp(h.of(run))
+	stop := lastStop(h.of(run))
+	l := b.gw.now()
+	switch status := f.text("status"); {
+	case status == "ok":
+		t.finish(outcome{stop: stopOf(stop)})
+	case status == "error" && stopOf(f.text("stopReason")) == stopCancelled:
+		t.finish(outcome{stop: stopCancelled})
+	case status == "error":
+		t.finish(failure("", "", 0, f.text("error")))
+	case h.runs(run) || h.busy:
+		b.cfg.Log("run %s goes on", run)
+	case stop != "" && stop != "toolUse":
+		t.finish(outcome{stop: stopOf(stop)})
+	case l != nil && boot != "" && l.hello.boot != boot:
+		t.finish(outcome{err: domain.Errorf(domain.Unavailable,
+			"the gateway was started anew and does not know how the turn ended; what it had said and done is shown")})
+	}
+}
+
+// lastStop is why the last message of a run ended.
+func lastStop(list []entry) string {
+	stop := ""
+	for _, e := range list {
+		if e.role == "assistant" {
+			stop = or(e.stop, stop)
+		}
+	}
+	return stop
+}
+
+// arrived reports whether the Gateway has the prompt of a turn already. Not
+// knowing counts as no: the idempotency key keeps one from becoming two.
+func (b *Bridge) arrived(ctx context.Context, l *link, t *turn) bool {
+	t.mu.Lock()
+	run, same := t.run, l.hello.boot == t.boot
+	t.mu.Unlock()
+	if same {
+		return false // chat.send itself tells
+	}
+	h, err := b.read(ctx, t.session.key, untilPrompt(run))
+	if err != nil || !h.began(run) {
+		return false
+	}
+	t.accept()
+	t.hold()
+	b.reconcile(ctx, t)
+	t.release()
+	return true
+}
+
+// catchUp tells what the transcript has of a run and the editor does not.
+func (b *Bridge) catchUp(ctx context.Context, t *turn) {
+	run := t.runID()
+	h, err := b.read(ctx, t.session.key, untilPrompt(run))
+	if err != nil {
+		b.cfg.Log("chat.history: %v", err)
+		return
+	}
+	t.makeUp(h.of(run))
+}
+
+// makeUp tells what the editor has not been told of the entries of the run.
+func (t *turn) makeUp(list []entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
+	seen := map[*utterance]bool{}
+	for _, e := range list {
+		switch e.role {
+		case "assistant":
+			t.makeUpMessage(e, seen)
+		case "toolResult":
+			c := t.call(e.call)
+			t.open(c, e.tool, nil)
+			t.conclude(c, rawOf(e.raw), e.failed)
+		}
+	}
+}
+
+// makeUpMessage does so for one message: its thoughts, its text, its calls.
+func (t *turn) makeUpMessage(e entry, seen map[*utterance]bool) {
+	whole := messageText(rawOf(e.raw))
+	if len(e.content) > 0 && e.content[0] == '[' {
+		for c := range jsonrpc.Elements(e.content) {
+			f := fieldsOf(c)
+			if f.text("type") == "thinking" {
+				t.speak(t.said.thoughtOf(or(f.text("thinking"), f.text("text")), seen))
+			}
+		}
+	}
+	if strings.TrimSpace(whole) != "" {
+		t.speak(t.said.messageOf(e.item, whole, seen))
+	}
+	for c := range jsonrpc.Elements(e.content) {
+		f := fieldsOf(c)
+		if f.text("type") == "toolCall" && f.text("id") != "" {
+			t.open(t.call(f.text("id")), f.text("name"), f["arguments"])
+		}
+	}
+}
+
+// messageOf says what is missing of a message of the transcript: the one that
+// was told so far, if one was. seen holds those that others of the transcript
+// are.
+func (s *said) messageOf(item, whole string, seen map[*utterance]bool) []domain.Update {
+	if !s.fromAgent && s.holds(whole) { // chat tells several messages as one
+		return nil
+	}
+	u := s.same(s.messages, item, whole, seen)
+	if u == nil {
+		u = &utterance{item: item, id: s.next()}
+		s.messages = append(s.messages, u)
+	}
+	seen[u] = true
+	return s.until(u, whole)
+}
+
+// thoughtOf does so for a thought.
+func (s *said) thoughtOf(whole string, seen map[*utterance]bool) []domain.Update {
+	if strings.TrimSpace(whole) == "" {
+		return nil
+	}
+	u := s.same(s.thoughts, "", whole, seen)
+	if u == nil {
+		u = &utterance{id: s.next(), thought: true}
+		s.thoughts = append(s.thoughts, u)
+	}
+	seen[u] = true
+	return s.until(u, whole)
+}
+
+// same finds what was told of a text: by its name, or as its beginning.
+func (s *said) same(list []*utterance, item, whole string, seen map[*utterance]bool) *utterance {
+	var best *utterance
+	for _, u := range list {
+		if seen[u] {
+			continue
+		}
+		if item != "" && u.item == item {
+			return u
+		}
+		have := strings.TrimSpace(u.text.String())
+		if have != "" && strings.HasPrefix(strings.TrimSpace(whole), have) && (best == nil || u.text.Len() > best.text.Len()) {
+			best = u
+		}
+	}
+	return best
+}

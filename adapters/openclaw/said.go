@@ -1,0 +1,217 @@
+package openclaw
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/berth-dev/berth/adapters/jsonrpc"
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// said is what the editor was told of a run's text. The Gateway sends each
+// piece with all that was before it, twice: as a stream of the agent, with
+// the messages apart, and, later, as chat. The pieces are passed on as they
+// are. The whole is looked at only when something may be missing.
+type said struct {
+	run       string
+	fromAgent bool // the agent's stream tells the text
+	doubts    int  // how often events may have been left out
+	messages  []*utterance
+	thoughts  []*utterance
+	count     int
+}
+
+// utterance is one message, or one thought.
+type utterance struct {
+	item    string // the Gateway's name, "" for none
+	id      domain.MessageID
+	thought bool
+	doubts  int // as many as there were when it was last compared with the whole
+	text    strings.Builder
+}
+
+// doubt has every message compared with the whole once more.
+func (s *said) doubt() { s.doubts++ }
+
+// message finds the message of that name, or begins it.
+func (s *said) message(item string) *utterance {
+	if item == "" && len(s.messages) > 0 {
+		return s.messages[len(s.messages)-1]
+	}
+	for i := len(s.messages) - 1; i >= 0; i-- {
+		if s.messages[i].item == item {
+			return s.messages[i]
+		}
+	}
+	u := &utterance{item: item, id: s.next(), doubts: -1}
+	s.messages = append(s.messages, u)
+	return u
+}
+
+// next is the id of the run's next message.
+func (s *said) next() domain.MessageID {
+	s.count++
+	return domain.MessageID(s.run + "-" + strconv.Itoa(s.count))
+}
+
+// more says a further piece.
+func (u *utterance) more(piece string) []domain.Update {
+	if piece == "" {
+		return nil
+	}
+	u.text.WriteString(piece)
+	if u.thought {
+		return []domain.Update{domain.AgentThought{ID: u.id, Text: piece}}
+	}
+	return []domain.Update{domain.AgentText{ID: u.id, Text: piece}}
+}
+
+// until says what is missing of the whole message. A whole that is another
+// message than the one that was told cannot be made of it; it is told as a new
+// one.
+func (s *said) until(u *utterance, whole string) []domain.Update {
+	u.doubts = s.doubts
+	have := u.text.String()
+	solid := strings.TrimRight(have, " \t\r\n")
+	switch {
+	case strings.HasPrefix(whole, have):
+		return u.more(whole[len(have):])
+	case strings.HasPrefix(have, strings.TrimRight(whole, " \t\r\n")):
+		return nil // it is behind what was told, or ends in white space
+	case strings.HasPrefix(whole, solid):
+		return u.more(strings.TrimLeft(whole[len(solid):], " \t\r\n"))
+	}
+	return s.replace(u, whole)
+}
+
+// replace takes a whole that takes the place of what was before. An empty one
+// is the Gateway's new attempt after a failure: what comes is a new message.
+func (s *said) replace(u *utterance, whole string) []domain.Update {
+	u.doubts = s.doubts
+	have := u.text.String()
+	if have != "" && strings.HasPrefix(whole, have) {
+		return u.more(whole[len(have):])
+	}
+	if have != "" {
+		u.id = s.next()
+		u.text.Reset()
+	}
+	return u.more(whole)
+}
+
+// piece says a delta, or what is missing of the whole when that may be more.
+func (s *said) piece(u *utterance, delta, whole json.RawMessage) []domain.Update {
+	if u.doubts != s.doubts && whole != nil {
+		return s.until(u, text(whole))
+	}
+	return u.more(text(delta))
+}
+
+// agent takes an event of the stream assistant.
+func (s *said) agent(data fields) []domain.Update {
+	u := s.message(data.text("itemId"))
+	if data.flag("replace") {
+		return s.replace(u, text(data["text"]))
+	}
+	return s.piece(u, data["delta"], data["text"])
+}
+
+// chat takes a delta of the chat.
+func (s *said) chat(p fields) []domain.Update {
+	u := s.message("")
+	switch {
+	case p.flag("replace"):
+		return s.replace(u, text(p["deltaText"]))
+	case u.doubts != s.doubts && p.has("message"):
+		return s.until(u, messageText(p["message"]))
+	}
+	return u.more(text(p["deltaText"]))
+}
+
+// thinking takes an event of the stream thinking. A text that is its own delta
+// begins a new thought.
+func (s *said) thinking(data fields) []domain.Update {
+	delta, whole := data["delta"], data["text"]
+	var last *utterance
+	if n := len(s.thoughts); n > 0 {
+		last = s.thoughts[n-1]
+	}
+	begins := string(delta) == string(whole)
+	again := last != nil && last.doubts != s.doubts && strings.HasPrefix(text(whole), last.text.String())
+	if last == nil || begins && !again {
+		last = &utterance{id: s.next(), thought: true, doubts: -1}
+		s.thoughts = append(s.thoughts, last)
+	}
+	return s.piece(last, delta, whole)
+}
+
+// preamble takes what a model says before it calls a tool, which some
+// Gateways tell as an item and not as text.
+func (s *said) preamble(item, whole string) []domain.Update {
+	for _, u := range s.messages {
+		if u.item != item && strings.TrimSpace(whole) != "" && strings.HasPrefix(strings.TrimSpace(u.text.String()), strings.TrimSpace(whole)) {
+			return nil // it was told as text
+		}
+	}
+	return s.until(s.message(item), whole)
+}
+
+// final takes the text that a run ended with.
+func (s *said) final(whole string) []domain.Update {
+	if strings.TrimSpace(whole) == "" {
+		return nil
+	}
+	if len(s.messages) == 0 {
+		return s.message("").more(whole)
+	}
+	last := s.messages[len(s.messages)-1]
+	if have := last.text.String(); strings.HasPrefix(whole, have) {
+		return last.more(whole[len(have):])
+	}
+	if s.holds(whole) {
+		return nil
+	}
+	return s.until(last, whole)
+}
+
+// holds reports whether all of a text was told, whatever the white space
+// between messages.
+func (s *said) holds(whole string) bool {
+	var all []string
+	for _, u := range s.messages {
+		all = append(all, strings.Fields(u.text.String())...)
+	}
+	return strings.Contains(strings.Join(all, " "), strings.Join(strings.Fields(whole), " "))
+}
+
+// notice says something in the Gateway's place, as a message of its own.
+func (s *said) notice(words string) []domain.Update {
+	return []domain.Update{domain.AgentText{ID: s.next(), Text: words}}
+}
+
+// messageText is the text of a message: a string, or the text blocks of its
+// content.
+func messageText(raw json.RawMessage) string {
+	if len(raw) > 0 && raw[0] == '"' {
+		return text(raw)
+	}
+	content := fieldsOf(raw)["content"]
+	if len(content) == 0 {
+		return text(fieldsOf(raw)["text"])
+	}
+	return blocksText(content)
+}
+
+func blocksText(content json.RawMessage) string {
+	if content[0] == '"' {
+		return text(content)
+	}
+	var parts []string
+	for e := range jsonrpc.Elements(content) {
+		if f := fieldsOf(e); f.text("type") == "text" || f.text("type") == "" {
+			parts = append(parts, f.text("text"))
+		}
+	}
+	return strings.Join(parts, "\n")
+}

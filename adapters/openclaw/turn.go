@@ -1,0 +1,293 @@
+package openclaw
+
+import (
+	"context"
+	"sync"
+
+	"github.com/berth-dev/berth/core/domain"
+)
+
+// turn is a run of the Gateway's in a session that the editor has open: one
+// that the editor asked for, or one that somebody else did.
+type turn struct {
+	bridge  *Bridge
+	session *session
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	own     bool // the editor asked for it
+	blocks  []domain.Block
+	before  <-chan struct{} // the prompt in front; nil for none
+	settled chan struct{}   // closed when the next prompt may begin
+	over    chan struct{}   // closed when the run has ended
+
+	mu       sync.Mutex
+	run      string
+	closed   bool   // nothing more is told
+	accepted bool   // the Gateway has it
+	boot     string // of the Gateway that it was first sent to
+	making   bool   // the transcript is read for what is missing, and then the run is over
+	out      *outcome
+	held     []runEvent // what came while something is made up for
+	holding  int
+	said     said
+	tools    map[string]*toolCall // by the Gateway's id
+}
+
+func newTurn(b *Bridge, s *session, run string) *turn {
+	t := &turn{
+		bridge: b, session: s, run: run, own: true, settled: make(chan struct{}), over: make(chan struct{}),
+		tools: map[string]*toolCall{},
+	}
+	t.said.run = run
+	return t
+}
+
+// runEvent is what the Gateway tells of a run.
+type runEvent struct {
+	kind string // chat, or agent
+	data fields
+}
+
+// runID is the Gateway's name for the run.
+func (t *turn) runID() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.run
+}
+
+// event takes what the Gateway tells. It is called by one goroutine.
+func (t *turn) event(e runEvent) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.holding > 0 {
+		t.held = append(t.held, e)
+		return
+	}
+	t.take(e)
+}
+
+// hold keeps what the Gateway tells until release, which is called as often.
+func (t *turn) hold() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.holding++
+	t.said.doubt()
+}
+
+func (t *turn) release() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.holding--; t.holding > 0 {
+		return
+	}
+	held := t.held
+	t.held = nil
+	for _, e := range held {
+		t.take(e)
+	}
+}
+
+// take tells the editor what an event says. mu is held, here and below, so
+// that nothing is told any more once close has returned.
+func (t *turn) take(e runEvent) {
+	if t.closed {
+		return
+	}
+	if e.kind == "chat" {
+		t.chat(e.data)
+		return
+	}
+	data := e.data.in("data")
+	switch e.data.text("stream") {
+	case "assistant":
+		t.said.fromAgent = true
+		t.speak(t.said.agent(data))
+	case "thinking":
+		t.speak(t.said.thinking(data))
+	case "item":
+		t.item(data)
+	case "tool":
+		t.tool(data)
+	case "plan":
+		t.plan(data)
+	case "lifecycle":
+		if data.text("phase") == "start" {
+			t.accepted = true
+		}
+	}
+}
+
+// chat takes an event of the chat, which tells the same text as the agent
+// stream, later, and how the run ends.
+func (t *turn) chat(p fields) {
+	switch p.text("state") {
+	case "delta":
+		if !t.said.fromAgent {
+			t.speak(t.said.chat(p))
+		}
+	case "final":
+		t.speak(t.said.final(messageText(p["message"])))
+		t.complete(outcome{stop: stopOf(p.text("stopReason"))})
+	case "aborted":
+		t.speak(t.said.final(messageText(p["message"])))
+		if why := brief(p.text("errorMessage")); why != "" {
+			t.speak(t.said.notice("[The gateway stopped the turn: " + why + "]"))
+		}
+		t.complete(outcome{stop: stopCancelled})
+	case "error":
+		t.complete(failed(p))
+	}
+}
+
+// complete ends the run as the Gateway says. When something may have been
+// left out, the transcript is read first.
+func (t *turn) complete(o outcome) {
+	if t.out != nil || t.making {
+		return
+	}
+	if t.said.doubts == 0 || !t.own {
+		t.end(o)
+		return
+	}
+	t.making = true
+	t.bridge.side.Go(func() { // ends with the bridge
+		t.bridge.catchUp(t.ctx, t)
+		t.finish(o)
+	})
+}
+
+// speak sends what is to be said.
+func (t *turn) speak(list []domain.Update) {
+	for _, u := range list {
+		t.bridge.tell(t.bridge.life, t.session.id, u)
+	}
+}
+
+// end notes how the run ended. The first end counts: the Gateway may tell of
+// several.
+func (t *turn) end(o outcome) {
+	if t.out != nil {
+		return
+	}
+	t.out = &o
+	t.endTools(o)
+	close(t.over)
+}
+
+// finish ends the run from outside.
+func (t *turn) finish(o outcome) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.end(o)
+	}
+}
+
+// close stops what is told of the run, for good.
+func (t *turn) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
+	if t.out == nil {
+		t.endTools(outcome{stop: stopCancelled})
+	}
+	t.closed = true
+}
+
+func (t *turn) result() outcome {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return *t.out
+}
+
+func (t *turn) wasOver() bool {
+	select {
+	case <-t.over:
+		return true
+	default:
+		return false
+	}
+}
+
+func (t *turn) accept() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.accepted = true
+}
+
+// sentOn notes the Gateway that the prompt is sent to.
+func (t *turn) sentOn(l *link) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.boot == "" {
+		t.boot = l.hello.boot
+	}
+}
+
+// stopOf is the stop reason of a run that ended in an orderly way.
+func stopOf(said string) string {
+	switch said {
+	case "length", "max_tokens", "maxTokens":
+		return stopTokens
+	case "refusal", "content_filter", "sensitive":
+		return stopRefusal
+	case "aborted", "cancelled", "rpc":
+		return stopCancelled
+	}
+	return stopEnd
+}
+
+// failed is the outcome of a run that ended in an error.
+func failed(p fields) outcome {
+	detail := p.in("errorDetail")
+	return failure(p.text("errorKind"), detail.text("failoverReason"), detail.number("httpStatus"), p.text("errorMessage"))
+}
+
+// failure words it. The Gateway's own words say more than ours.
+func failure(kind, reason string, status int64, said string) outcome {
+	said = or(brief(said), "the gateway gave no reason")
+	code := domain.Unavailable
+	switch {
+	case kind == "refusal":
+		return outcome{stop: stopRefusal}
+	case kind == "context_length" || reason == "context_overflow":
+		code = domain.ContextTooLong
+	case kind == "rate_limit" || reason == "rate_limit" || status == 429:
+		code = domain.RateLimited
+	case reason == "billing" || status == 402:
+		code = domain.QuotaExhausted
+	case reason == "format" || reason == "model_not_found" || status == 400:
+		code = domain.ProviderRejected
+	}
+	return outcome{err: domain.Errorf(code, "the turn failed: %s", said)}
+}
+
+// follow has the events of a run go to its turn.
+func (b *Bridge) follow(t *turn) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.runs[t.run] = t
+}
+
+func (b *Bridge) unfollow(t *turn) {
+	run := t.runID()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.runs[run] == t {
+		delete(b.runs, run)
+		t.session.noteDone(run)
+	}
+}
+
+// rename follows a run that the Gateway calls otherwise.
+func (b *Bridge) rename(t *turn, run string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(b.runs, t.run)
+	t.run, t.said.run = run, run
+	b.runs[run] = t
+}

@@ -1,0 +1,197 @@
+package openclaw
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/adapters/jsonrpc"
+)
+
+// The frames of a Gateway are objects with a type: "req" asks, "res" answers,
+// "event" tells.
+
+// appendRequest appends a request. params is marshalled by encoding/json.
+func appendRequest(dst []byte, id, method string, params any) ([]byte, error) {
+	text, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	dst = append(dst, `{"type":"req","id":`...)
+	dst = jsonrpc.AppendString(dst, id)
+	dst = append(dst, `,"method":`...)
+	dst = jsonrpc.AppendString(dst, method)
+	dst = append(dst, `,"params":`...)
+	dst = append(dst, text...)
+	return append(dst, '}'), nil
+}
+
+// incoming is a frame of the Gateway's. Its parts point into the frame.
+type incoming struct {
+	kind    string // res or event
+	id      string
+	ok      bool
+	event   string
+	payload json.RawMessage
+	err     *RPCError
+	seq     int64 // of the events of one connection; 0 when it has none
+}
+
+// parse reads a frame. What is no JSON object with a type is an error.
+func parse(frame []byte) (incoming, error) {
+	var in incoming
+	if !jsonrpc.Valid(frame) {
+		return in, fmt.Errorf("the gateway sent a frame of %d bytes that is no JSON", len(frame))
+	}
+	for name, value := range jsonrpc.Members(frame) {
+		switch name {
+		case "type":
+			in.kind = text(value)
+		case "id":
+			in.id = text(value)
+		case "ok":
+			in.ok = string(value) == "true"
+		case "event":
+			in.event = text(value)
+		case "payload":
+			in.payload = value
+		case "seq":
+			in.seq = number(value)
+		case "error":
+			e := &RPCError{}
+			if json.Unmarshal(value, e) == nil {
+				in.err = e
+			}
+		}
+	}
+	if in.kind == "" {
+		return in, fmt.Errorf("the gateway sent a frame of %d bytes without a type", len(frame))
+	}
+	return in, nil
+}
+
+// RPCError is the Gateway's refusal of a request.
+type RPCError struct {
+	Code         string       `json:"code"`
+	Message      string       `json:"message"`
+	Details      ErrorDetails `json:"details"`
+	Retryable    bool         `json:"retryable"`
+	RetryAfterMs int64        `json:"retryAfterMs"`
+}
+
+// ErrorDetails are the members of an error's details that are acted upon.
+type ErrorDetails struct {
+	Code         string `json:"code"`
+	Reason       string `json:"reason"`
+	MissingScope string `json:"missingScope"`
+	RequestID    string `json:"requestId"`
+}
+
+// UnmarshalJSON takes details of any shape: only an object says something.
+func (d *ErrorDetails) UnmarshalJSON(raw []byte) error {
+	for name, value := range jsonrpc.Members(raw) {
+		switch name {
+		case "code":
+			d.Code = text(value)
+		case "reason":
+			d.Reason = text(value)
+		case "missingScope":
+			d.MissingScope = text(value)
+		case "requestId":
+			d.RequestID = text(value)
+		}
+	}
+	return nil
+}
+
+// Error gives the code and the Gateway's words.
+func (e *RPCError) Error() string { return e.Code + ": " + e.Message }
+
+// after is how long the Gateway asks to wait.
+func (e *RPCError) after() time.Duration {
+	return time.Duration(max(e.RetryAfterMs, 0)) * time.Millisecond
+}
+
+// fields are the members of an object by name; of anything else there are
+// none.
+type fields map[string]json.RawMessage
+
+func fieldsOf(raw json.RawMessage) fields {
+	f := fields{}
+	for name, value := range jsonrpc.Members(raw) {
+		f[name] = value
+	}
+	return f
+}
+
+func (f fields) text(name string) string      { return text(f[name]) }
+func (f fields) in(name string) fields        { return fieldsOf(f[name]) }
+func (f fields) flag(name string) bool        { return string(f[name]) == "true" }
+func (f fields) number(name string) int64     { return number(f[name]) }
+func (f fields) has(name string) bool         { v := f[name]; return len(v) > 0 && string(v) != "null" }
+func (f fields) strings(name string) []string { return texts(f[name]) }
+
+// first is the first of the names that holds a string that is not blank.
+func (f fields) first(names ...string) string {
+	for _, n := range names {
+		if s := trimmed(f.text(n)); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// exact is the first of the names that holds a string, as it is.
+func (f fields) exact(names ...string) string {
+	for _, n := range names {
+		if s := f.text(n); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// text is the string raw is, or "".
+func text(raw json.RawMessage) string {
+	n := len(raw)
+	if n < 2 || raw[0] != '"' {
+		return ""
+	}
+	for _, c := range raw[1 : n-1] {
+		if c == '\\' {
+			var s string
+			if json.Unmarshal(raw, &s) != nil {
+				return ""
+			}
+			return s
+		}
+	}
+	return string(raw[1 : n-1])
+}
+
+// texts are the strings of a list.
+func texts(raw json.RawMessage) []string {
+	var out []string
+	for e := range jsonrpc.Elements(raw) {
+		if s := text(e); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// number is the number raw is, rounded towards zero, or 0.
+func number(raw json.RawMessage) int64 {
+	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+		return 0
+	}
+	var n json.Number
+	if json.Unmarshal(raw, &n) != nil {
+		return 0
+	}
+	if i, err := n.Int64(); err == nil {
+		return i
+	}
+	f, _ := n.Float64()
+	return int64(f)
+}
