@@ -104,13 +104,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		pass.Refuse(w, r, why.status, 0, why.why)
 		return
 	}
-	if !h.enter() {
-		pass.Refuse(w, r, http.StatusServiceUnavailable, leaveLimit, "the gateway ends")
-		return
-	}
 	connection, received, lasting := h.asksLink(r)
 	if l := h.lasting(connection, pass.Principal); l != nil && h.resume(w, r, connection, l, received) {
-		h.serving.Done()
+		return // the link joins it, and counts already
+	}
+	if !h.enter() {
+		pass.Refuse(w, r, http.StatusServiceUnavailable, leaveLimit, "the gateway ends")
 		return
 	}
 	started := false
@@ -224,7 +223,7 @@ func (h *Handler) enter() bool {
 	return true
 }
 
-// Stop takes no more connections. Those there are go on.
+// Stop takes no more connections. Those there are go on, on new sockets too.
 func (h *Handler) Stop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -31,6 +31,7 @@ func (names) Lookup(token string, _ bool) (ws.Principal, bool) {
 // echoing is a gateway whose connections answer every frame with itself.
 type echoing struct {
 	url   string
+	stop  func() // takes no more connections
 	guard *ws.Guard
 	away  atomic.Int32 // times that a client went
 	ended chan error   // how a connection ended
@@ -71,7 +72,7 @@ func newEchoing(t *testing.T, park time.Duration) *echoing {
 		}
 		s.Close()
 	})
-	e.url = s.URL + "/acp"
+	e.url, e.stop = s.URL+"/acp", h.Stop
 	return e
 }
 
@@ -202,6 +203,37 @@ func TestLasting(t *testing.T) {
 				t.Errorf("the connection ended with %v", err)
 			}
 		})
+	}
+}
+
+// TestLasting_Leaving: while a gateway waits for what it has to end, nobody
+// else can connect, and who is there comes back after a cut.
+func TestLasting_Leaving(t *testing.T) {
+	e := newEchoing(t, time.Hour)
+	c := e.dial(t, "ann", tether.Ask("", 0))
+	l := tether.New(c, tether.Options{})
+	t.Cleanup(func() { _ = l.Close() })
+	echo(t, l, `"before"`)
+	e.stop()
+	ticket, received, err := l.Fence() // which cuts
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := e.dial(t, "ann", tether.Ask(c.ID(), received))
+	_, resumed, theirs := tether.Answered(again.Header().Get(tether.Header))
+	if !resumed {
+		t.Fatalf("the answer is %q", again.Header().Get(tether.Header))
+	}
+	if err := l.Attach(ticket, again, theirs); err != nil {
+		t.Fatal(err)
+	}
+	echo(t, l, `"after"`)
+	for name, ask := range map[string]string{"no link": "", "a new link": tether.Ask("", 0), "an unknown link": tether.Ask("c-99", 3)} {
+		var d *ws.DialError
+		_, err := ws.Dial(t.Context(), ws.DialConfig{URL: e.url, Token: "ann", Header: http.Header{tether.Header: {ask}}})
+		if !errors.As(err, &d) || d.Status != http.StatusServiceUnavailable {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
