@@ -4,6 +4,11 @@
 //
 //	go run ./test/bench
 //
+// and, with -daemon, `berth daemon` under load, its table with the aim beside
+// each figure (daemon.go):
+//
+//	go run ./test/bench -daemon
+//
 // Both programs take turns, round by round, so that whatever else the machine
 // does hits both; figures are medians. It prints a Markdown table, the one of
 // docs/performance.md. Nothing is sent to the network.
@@ -51,10 +56,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.IntVar(&o.sessions, "sessions", 1000, "idle sessions of the memory figure")
 	flags.IntVar(&o.turns, "turns", 1000, "turns of the session that is loaded")
 	flags.IntVar(&o.chunks, "chunks", 5000, "chunks of the streamed reply")
-	flags.StringVar(&o.only, "only", "", "comma-separated figures: start, fresh, memory, session, stream, first, cancel, load")
+	flags.StringVar(&o.only, "only", "", "comma-separated figures: start, fresh, memory, session, stream, first, cancel, load; with -daemon: idle, turns, stream, mixed")
 	flags.StringVar(&o.berth, "berth", "", "measure this binary instead of building one")
+	daemon := flags.Bool("daemon", false, "measure `berth daemon` under load instead; the flags below are for that")
+	var d daemonOptions
+	flags.IntVar(&d.idle, "idle", 1000, "idle connections")
+	flags.DurationVar(&d.settle, "settle", 130*time.Second, "rest before memory is read; the runtime collects at least every 2 minutes")
+	flags.IntVar(&d.calm, "calm", 90, "seconds that what is left behind may take to end; a resting connection lasts 60")
+	flags.IntVar(&d.turns, "latency-turns", 2000, "turns of the latency figures, for each transport")
+	flags.DurationVar(&d.length, "length", 10*time.Minute, "length of the mixed load, a fifth of it warming up")
+	flags.IntVar(&d.workers, "workers", 24, "clients of the mixed load that do something at any time")
+	flags.IntVar(&d.streamed, "streamed", 50000, "chunks of each stream of the throughput figures")
+	flags.BoolVar(&d.keep, "keep", false, "keep logs and data")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *daemon {
+		d.only, d.berth = o.only, o.berth
+		return runDaemon(ctx, d, stdout, stderr)
 	}
 	dir, err := os.MkdirTemp("", "berth-bench-")
 	if err != nil {
@@ -85,6 +104,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
+// compile builds a command of this module.
+func compile(ctx context.Context, out, pkg string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", out, "github.com/berth-dev/berth/"+pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Stderr = os.Stderr
+	return cmd.Run()
+}
+
 // build compiles both programs and gives each a directory of its own.
 func build(ctx context.Context, dir, berth, url string, sessions int) ([]*program, error) {
 	bin := func(name string) string {
@@ -93,16 +120,10 @@ func build(ctx context.Context, dir, berth, url string, sessions int) ([]*progra
 		}
 		return filepath.Join(dir, name)
 	}
-	compile := func(out, pkg string) error {
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", out, "github.com/berth-dev/berth/"+pkg)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		cmd.Stderr = os.Stderr
-		return cmd.Run()
-	}
-	err := compile(bin("echo"), "test/bench/echo")
+	err := compile(ctx, bin("echo"), "test/bench/echo")
 	if berth == "" {
 		berth = bin("berth")
-		err = errors.Join(err, compile(berth, "cmd/berth"))
+		err = errors.Join(err, compile(ctx, berth, "cmd/berth"))
 	}
 	config := fmt.Sprintf(`version = 1
 
