@@ -64,13 +64,13 @@ func (g *guest) begins() string {
 
 const takeover = `,"_meta":{"berth":{"takeover":true}}`
 
-const slowModel = "text \"<1> \"\ndelay 10s\ntext \"<2> \"\n--- next always\ntext \"ok\"\n"
+const halfTold = "text \"<1> \"\ndelay 10s\ntext \"<2> \"\n--- next always\ntext \"ok\"\n"
 
 // Whoever lost a session in the middle of a turn takes it back at once, and is
 // answered what it asks of it meanwhile: its own prompt, which is open, ends
 // with the turn.
 func TestShared_TakenBack(t *testing.T) {
-	meeting(t, slowModel, "", func(c *crowd) {
+	meeting(t, halfTold, "", func(c *crowd) {
 		amy, ben := c.comes("amy", false), c.comes("ben", false)
 		id := amy.begins()
 		amy.prompt(id)
@@ -88,7 +88,7 @@ func TestShared_TakenBack(t *testing.T) {
 // Observations that are asked for one behind the other are told one behind the
 // other, and one that was ended stays so.
 func TestShared_ObservedTwice(t *testing.T) {
-	meeting(t, slowModel, "", func(c *crowd) {
+	meeting(t, halfTold, "", func(c *crowd) {
 		amy, ben := c.comes("amy", false), c.comes("ben", false)
 		id := amy.begins()
 		amy.prompt(id)
@@ -110,6 +110,41 @@ func TestShared_ObservedTwice(t *testing.T) {
 		}
 		c.judge()
 	})
+}
+
+const peekModel = "call peek {}\n--- next always\ntext \"ok\"\n"
+
+// A turn that waits for the editor goes on when the editor is not there any
+// more: it was cut, its link is interrupted for long, or another client has the
+// session.
+func TestShared_EditorGone(t *testing.T) {
+	for name, play := range map[string]func(c *crowd, amy *guest, id string){
+		"cut":         func(_ *crowd, amy *guest, _ string) { amy.sock.cable.cut() },
+		"interrupted": func(_ *crowd, amy *guest, _ string) { amy.away.Store(int64(time.Minute)); amy.sock.cable.cut() },
+		"taken": func(c *crowd, _ *guest, id string) {
+			ben := c.comes("ben", false)
+			ben.wants(ben.open1("session/load", id, takeover), "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			meeting(t, peekModel, "", func(c *crowd) {
+				amy, eve := c.editor("amy", name == "interrupted"), c.comes("eve", false)
+				id := amy.begins()
+				eve.wants(eve.request("_berth/session/observe", fmt.Sprintf(`{"sessionId":%q}`, id), sent{session: id}), "")
+				amy.prompt(id)
+				time.Sleep(time.Second)
+				play(c, amy, id)
+				time.Sleep(20 * time.Second)
+				synctest.Wait()
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				items := eve.view(id).items
+				if last := items[len(items)-1]; last.text != "ok" {
+					t.Errorf("the last that was told is %s %s", last, last.call)
+				}
+			})
+		})
+	}
 }
 
 // Where nobody is waited for, those who observe still see how a turn ends whose

@@ -70,6 +70,13 @@ func (c *crowd) arrive() *guest {
 }
 
 func (c *crowd) connect(token string, linked bool) *guest {
+	return c.connectAs(token, linked, c.rng.IntN(3) == 0)
+}
+
+// editor connects a client that answers for its files, or would.
+func (c *crowd) editor(token string, linked bool) *guest { return c.connectAs(token, linked, true) }
+
+func (c *crowd) connectAs(token string, linked, fs bool) *guest {
 	ask := ""
 	if linked {
 		ask = tether.Ask("", 0)
@@ -93,7 +100,6 @@ func (c *crowd) connect(token string, linked bool) *guest {
 	c.mu.Unlock()
 	go g.read()
 	go g.write()
-	fs := c.rng.IntN(3) == 0
 	g.request("initialize", fmt.Sprintf(`{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":%v},"session":{%s}}}`,
 		fs, pick(c.rng, ``, `"notices":{}`)), sent{})
 	return g
@@ -292,8 +298,8 @@ func (g *guest) answered(id string, m message) {
 		}
 		g.view(res.SessionID).goOn(owns)
 	case req.method == "session/load" || req.method == "session/resume":
-		g.view(req.session).replayed(id, m.Error == nil, owns)
+		g.view(req.session).replayed(id, string(m.Error), owns)
 	case req.method == "_berth/session/observe":
-		g.view(req.session).replayed(id, m.Error == nil, observes)
+		g.view(req.session).replayed(id, string(m.Error), observes)
 	}
 }

@@ -76,8 +76,9 @@ type cable struct {
 	cutter sync.Once
 }
 
-// underway is how many pieces a wire keeps.
-const underway = 16
+// underway is how many pieces a wire keeps. It is never full: whoever writes
+// would wait with a mutex held, and then time in the bubble does not pass.
+const underway = 1 << 14
 
 // carry takes what one end says to the other.
 func (c *cable) carry(to, from net.Conn) {

@@ -63,10 +63,14 @@ func (v *view) show(i *item) {
 }
 
 // replayed ends an opening.
-func (v *view) replayed(id string, ok bool, as role) {
+func (v *view) replayed(id, failure string, as role) {
 	p := v.opening[id]
 	delete(v.opening, id)
-	if !ok {
+	broken := strings.Contains(failure, "REQUEST_CANCELLED") || strings.Contains(failure, "SESSION_NOT_FOUND")
+	switch {
+	case broken && len(v.items) > p.asked: // it was told a part
+		p.whole = false
+	case failure != "":
 		return
 	}
 	p.as, p.answer = as, len(v.items)

@@ -28,6 +28,7 @@ func allowed() exceptions {
 			"bootstrap/store.go":                 "openLate opens the store behind initialize; the goroutine ends when open returns and Close joins it",
 			"core/services/sessions/chores.go":   "what the service frees or waits for behind its answers; each is bounded, Shutdown joins them",
 			"core/services/sessions/ask.go":      "one question, one goroutine for each client that is asked; they end with its context, and Ask joins them",
+			"core/services/sessions/editor.go":   "who looks after one call of an editor; it ends with the call, which joins it",
 			"core/services/sessions/lose.go":     "the grace timer of a slot; armed and stopped with the slot's state, and asks under the registry's mutex whether it still counts",
 			"core/services/sessions/registry.go": "the idle timer of a slot; armed, reset and stopped with the slot's state, and setAside asks that state again",
 		},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/berth-dev/berth/core/domain"
 	"github.com/berth-dev/berth/core/ports"
@@ -18,7 +19,9 @@ import (
 // journal and the feed's tail keep it, and questions wait for who comes. After
 // the end, calls fail with domain.Disconnected.
 type Attachment struct {
-	patient bool         // a lost client is waited for
+	patient bool // a lost client is waited for
+	// absence is Service.absence.
+	absence func(ports.Client) (left time.Duration, changed <-chan struct{}, away bool)
 	came    atomic.Int64 // how often somebody was attached
 
 	mu        sync.Mutex
@@ -40,8 +43,8 @@ type seat struct {
 
 var _ ports.Client = (*Attachment)(nil)
 
-func newAttachment(c ports.Client, patient bool) *Attachment {
-	a := &Attachment{patient: patient, changed: make(chan struct{})}
+func newAttachment(s *Service, c ports.Client) *Attachment {
+	a := &Attachment{patient: s.cfg.Grace > 0, absence: s.absence, changed: make(chan struct{})}
 	if c != nil {
 		a.at = &seat{client: c, gone: make(chan struct{})}
 		a.same, a.principal = []ports.Client{c}, c.Info().Rights.Principal()
@@ -218,12 +221,4 @@ func (a *Attachment) Info() domain.ClientInfo {
 		return s.client.Info()
 	}
 	return domain.ClientInfo{}
-}
-
-// Files forwards to the attached client.
-func (a *Attachment) Files() (ports.Files, bool) {
-	if s, _, _ := a.current(); s != nil {
-		return s.client.Files()
-	}
-	return nil, false
 }

@@ -103,7 +103,7 @@ func (s *Service) Detach(c ports.Client, cause error) {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
 	s.unwatchAll(c)
-	delete(s.reg.absent, c)
+	s.reg.absent.set(c, false, time.Time{})
 	for _, sl := range s.reg.slots {
 		switch {
 		case sl.client != c:

@@ -96,3 +96,35 @@ func TestStats_SetAside(t *testing.T) {
 		}
 	})
 }
+
+// A session without a client is detached, whatever it does, until somebody
+// comes or the grace is over; one whose client is only absent is not.
+func TestStats_Detached(t *testing.T) {
+	patient(t, func(t *testing.T, w *world) {
+		want := func(when string, want sessions.Stats) {
+			t.Helper()
+			synctest.Wait()
+			if n := w.svc.Stats(); n != want {
+				t.Errorf("%s: %+v, want %+v", when, n, want)
+			}
+		}
+		busy := w.fresh()
+		w.fresh()
+		w.begin(busy, time.Hour)
+		w.begin(busy, time.Hour)
+		w.svc.Absent(w.client, true)
+		want("absent", sessions.Stats{Busy: 1, Idle: 1, Running: 1, Queued: 1})
+		w.svc.Lose(w.client)
+		want("lost", sessions.Stats{Detached: 2, Running: 1, Queued: 1})
+		c := &client{}
+		if _, err := w.load(c, domain.OpenSession{ID: busy}); err != nil {
+			t.Fatal(err)
+		}
+		want("one is taken", sessions.Stats{Busy: 1, Detached: 1, Running: 1, Queued: 1})
+		w.svc.Lose(c)
+		time.Sleep(grace - time.Minute)
+		want("lost again", sessions.Stats{Detached: 2, Running: 1, Queued: 1})
+		time.Sleep(2 * time.Minute)
+		want("after the grace", sessions.Stats{})
+	})
+}

@@ -43,7 +43,7 @@ type Live struct {
 }
 
 func newLive(s *Service, id domain.SessionID, c ports.Client) *Live {
-	l := &Live{id: id, svc: s, lock: newLock(), att: newAttachment(c, s.cfg.Grace > 0)}
+	l := &Live{id: id, svc: s, lock: newLock(), att: newAttachment(s, c)}
 	l.feed.Store(newFeed(l))
 	return l
 }

@@ -22,7 +22,7 @@ func (s *Service) Lose(c ports.Client) {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
 	s.unwatchAll(c)
-	delete(s.reg.absent, c)
+	s.reg.absent.set(c, false, time.Time{})
 	for _, sl := range s.reg.slots {
 		sl.leaveAlone(c)
 		switch {
@@ -48,14 +48,7 @@ func (s *Service) Lose(c ports.Client) {
 func (s *Service) Absent(c ports.Client, away bool) {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
-	if !away {
-		delete(s.reg.absent, c)
-		return
-	}
-	if s.reg.absent == nil {
-		s.reg.absent = make(map[ports.Client]bool)
-	}
-	s.reg.absent[c] = true
+	s.reg.absent.set(c, away, s.p.Clock())
 }
 
 // await waits for somebody to come and take a slot, whose client is lost. The

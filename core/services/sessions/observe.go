@@ -79,7 +79,12 @@ func (s *Service) enrol(w *watcher) (before []*watcher, err error) {
 func (s *Service) startWatching(ctx context.Context, w *watcher, row domain.Session, replay bool) (domain.OpenedSession, error) {
 	opened := domain.OpenedSession{Session: row}
 	h := &history{row: row, conv: domain.NewConversation(row.Start), replay: replay}
-	send := func(u domain.Update) error { return w.client.Send(ctx, w.id, u) }
+	send := func(u domain.Update) error {
+		if w.ctx.Err() != nil {
+			return unwatched(w.id)
+		}
+		return w.client.Send(ctx, w.id, u)
+	}
 	for {
 		s.reg.mu.Lock()
 		w.disturbed = false
@@ -129,7 +134,7 @@ func (s *Service) startAt(ctx context.Context, w *watcher, h *history, sl *slot)
 		return admitted, false, nil
 	}
 	if w.ctx.Err() != nil {
-		return admitted, false, domain.RequestCancelled // it was taken away meanwhile
+		return admitted, false, unwatched(w.id)
 	}
 	w.begin(first)
 	w.started, w.over = true, make(chan struct{})
@@ -143,6 +148,11 @@ func (s *Service) startAt(ctx context.Context, w *watcher, h *history, sl *slot)
 		s.unwatch(w.id, only(w))
 	})
 	return admitted, true, nil
+}
+
+// unwatched is how an observation ends that was ended before it had begun.
+func unwatched(id domain.SessionID) *domain.Error {
+	return domain.Errorf(domain.Cancelled, "The observation of session %s was ended before it had begun", id).With("sessionId", string(id))
 }
 
 // watching returns the watchers of a session that are told what goes on. The

@@ -129,7 +129,7 @@ func (s *Service) claim(c ports.Client, id domain.SessionID, takeover bool) (p p
 		return place{slot: sl, client: c, watched: s.unwatchLocked(id, by(c))}, nil, nil
 	case sl.client != c && sl.state == closing && sl.how == "disconnect":
 		return place{leaving: true}, sl.gone, errTaken(id)
-	case sl.client != c && (sl.state != ready || sl.client != nil && !takeover && !s.reg.absent[sl.client]):
+	case sl.client != c && (sl.state != ready || sl.client != nil && !takeover && !s.reg.absent.is(sl.client)):
 		return place{}, nil, errTaken(id)
 	case sl.client != c:
 		if err := s.withinLimit(c); err != nil {

@@ -58,7 +58,7 @@ type registry struct {
 	watchers map[domain.SessionID][]*watcher
 	// absent are clients whose connection is interrupted: it may go on, but
 	// others need not ask for what they have.
-	absent map[ports.Client]bool
+	absent absence
 	ended  bool          // the process is going away
 	turns  int           // admitted and not given up
 	quiet  chan struct{} // made by the first Drain, closed when no turn is left

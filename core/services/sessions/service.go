@@ -62,7 +62,10 @@ type Service struct {
 func New(p Params) *Service {
 	return &Service{
 		p: p, cfg: p.Config,
-		reg:    registry{slots: make(map[domain.SessionID]*slot), watchers: make(map[domain.SessionID][]*watcher)},
+		reg: registry{
+			slots: make(map[domain.SessionID]*slot), watchers: make(map[domain.SessionID][]*watcher),
+			absent: absence{since: make(map[ports.Client]time.Time), changed: make(chan struct{})},
+		},
 		leases: leases{port: p.Leases, held: make(map[domain.SessionID]*lease)},
 	}
 }
