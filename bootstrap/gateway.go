@@ -183,6 +183,7 @@ func (g *gateway) serve(ctx context.Context, frames jsonrpc.Frames, p ws.Peer, t
 	})
 	if errors.Is(context.Cause(ctx), ws.ErrRevoked) {
 		err = ws.ErrRevoked
+		g.app.disown(p.Principal.Name) // it may have been lost in the same moment
 	}
 	g.observer.Observe(ctx, domain.PeerGone{
 		Connection: p.Connection, Transport: transport, Duration: max(0, g.clock().Sub(began)), Err: err,

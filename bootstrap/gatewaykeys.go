@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,20 +39,21 @@ type gatewayKeys struct {
 	exposed  bool           // others than this machine can reach the gateway
 	config   func() *Config // as of now
 	revoke   func(good func(ws.Principal) bool)
+	disown   func(name string) // ends what lost connections of that name left
 
 	mu     sync.Mutex
 	of     *Config  // whose workspaces these are
 	spaces []string // of the agents
 
 	refreshing sync.Mutex
-	good       map[string]bool // serials of the tokens that counted last
+	good       map[string]string // names of the tokens that counted last, by serial
 }
 
 var _ ws.Keys = (*gatewayKeys)(nil)
 
 // newGatewayKeys reads the tokens, and refuses to start with a weak one.
 func newGatewayKeys(lc fx.Lifecycle, cfg *Config, o *options, app *App) (*gatewayKeys, error) {
-	k := &gatewayKeys{observer: app.p.Observer, bridge: tokens.New(), config: app.now.config}
+	k := &gatewayKeys{observer: app.p.Observer, bridge: tokens.New(), config: app.now.config, disown: app.disown}
 	extra := []tokens.Token{{Name: "bridge", Hash: tokens.Hash(k.bridge), MCPCommands: true, Local: true}}
 	if given, ok := os.LookupEnv(gatewayTokenVariable); ok {
 		if why := tokens.Weak(given); why != "" {
@@ -156,7 +158,7 @@ func (k *gatewayKeys) follow(ctx context.Context) {
 }
 
 // refresh reads the file if it changed, and ends the connections of tokens
-// that do not count any more.
+// that do not count any more, and the turns that such left.
 func (k *gatewayKeys) refresh() error {
 	k.refreshing.Lock()
 	defer k.refreshing.Unlock()
@@ -166,22 +168,28 @@ func (k *gatewayKeys) refresh() error {
 	}
 	before, good := k.good, serials(k.set)
 	k.good = good
-	for s := range before {
-		if !good[s] { // who is about to be let in by a token that is new need not be judged again
-			k.revoke(func(p ws.Principal) bool { return good[p.Serial] })
-			break
-		}
+	maps.DeleteFunc(before, func(serial, _ string) bool { return good[serial] != "" })
+	if len(before) > 0 { // who is about to be let in by a token that is new need not be judged again
+		k.revoke(func(p ws.Principal) bool { return good[p.Serial] != "" })
+	}
+	for _, name := range before {
+		k.disown(name)
 	}
 	return nil
 }
 
-// serials are those of the tokens that count.
-func serials(set *tokens.Set) map[string]bool {
-	good := map[string]bool{}
+// serials are those of the tokens that count, with the tokens' names.
+func serials(set *tokens.Set) map[string]string {
+	good := map[string]string{}
 	for _, t := range set.List() {
-		good[serial(t)] = true
+		good[serial(t)] = t.Name
 	}
 	return good
+}
+
+// disown ends what lost clients of that name left: it goes on for them alone.
+func (a *App) disown(name string) {
+	a.p.Sessions.Disown(name, ws.ErrRevoked)
 }
 
 // canonical resolves links in the part of a path that exists.
