@@ -195,6 +195,20 @@ func (g *guest) questioned(m message) {
 	}
 }
 
+// optionsOf are the options of a question.
+func optionsOf(q *question) (list []string) {
+	var p struct {
+		Options []struct {
+			ID string `json:"optionId"`
+		} `json:"options"`
+	}
+	_ = json.Unmarshal(q.raw, &p)
+	for _, o := range p.Options {
+		list = append(list, o.ID)
+	}
+	return list
+}
+
 // answerOne answers the newest open request of the agent, or one that is not
 // open any more. It reports whether one was open. The mutex is held.
 func (g *guest) answerOne() bool {
@@ -215,15 +229,10 @@ func (g *guest) answer(q *question) {
 	q.done = true
 	result := `"result":{"content":"what the editor has"}`
 	if q.method != "fs/read_text_file" {
-		var p struct {
-			Options []struct {
-				ID string `json:"optionId"`
-			} `json:"options"`
-		}
-		_ = json.Unmarshal(q.raw, &p)
-		option := p.Options[0].ID
+		options := optionsOf(q)
+		option := options[0]
 		if !g.patient && g.rng.IntN(3) == 0 {
-			option = p.Options[g.rng.IntN(len(p.Options))].ID
+			option = options[g.rng.IntN(len(options))]
 		}
 		result = fmt.Sprintf(`"result":{"outcome":{"outcome":"selected","optionId":%q}}`, option)
 	}
