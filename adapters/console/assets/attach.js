@@ -14,6 +14,7 @@ export class Attach {
 	#limits = {};
 	#allowed = () => true;
 	#say;
+	#reading = Promise.resolve(); // files are read one after the other
 
 	constructor({list, error, button, input, text, target, allowed, say}) {
 		this.#list = list;
@@ -91,9 +92,14 @@ export class Attach {
 		this.#draw();
 	}
 
-	async #take(files) {
+	#take(files) {
 		if (!this.#allowed()) return;
 		const session = this.#session;
+		const list = [...files]; // the browser empties its own
+		this.#reading = this.#reading.then(() => this.#read(list, session));
+	}
+
+	async #read(files, session) {
 		const problems = [];
 		for (const f of files) {
 			const list = this.#bySession.get(session) ?? [];

@@ -233,7 +233,7 @@ function show(id) {
 	feed.asking(permissions.calls(id));
 	drawHead(o, headFacts(o));
 	// Where there are keys the prompt is next; else no keyboard should come up.
-	if (matchMedia("(pointer: fine)").matches) composer.focus();
+	if (keyed || matchMedia("(pointer: fine)").matches) composer.focus();
 	if (document.activeElement !== $("composer-text")) $("session").focus();
 }
 
@@ -243,6 +243,10 @@ function leave(o) {
 	o.release().catch(() => {});
 	opened.delete(o.id);
 }
+
+let keyed = false; // the newest thing that the person did was to press a key
+document.addEventListener("keydown", () => (keyed = true), true);
+document.addEventListener("pointerdown", () => (keyed = false), true);
 
 let headFrame = false;
 let unseen = ""; // what a turn came to while the page was not looked at

@@ -173,8 +173,11 @@ const PLAIN = /[^\\`*_~![\]<h\n]+/y;
 const BARE = /https?:\/\/[^\s<>"'`|]+/y;
 const WORD = /[\p{L}\p{N}]/u;
 
+const LONG = 32_000; // letters of a paragraph beyond which it is no Markdown, but something long
+
 /** inline reads the text of a paragraph to a list of nodes. */
 export function inline(s, depth = 0) {
+	if (s.length > LONG) return s.split("\n").flatMap((text, i) => [...(i ? [{type: "break"}] : []), {type: "text", text}]);
 	const out = [];
 	let text = "";
 	const flush = () => {

@@ -128,11 +128,27 @@ function itemNode(item) {
 	return el("li", {class: "task"}, el("span", {class: item.checked ? "box checked" : "box", role: "img", "aria-label": item.checked ? "done" : "to do"}), ...nodes);
 }
 
+const sources = new WeakMap(); // node of code -> {text, lang, code}
+
 /** codeNode is a block of code with a button that copies it as it was written. */
 export function codeNode(text, lang = "") {
-	return el("div", {class: "code"},
-		el("div", {class: "bar"}, el("span", {text: exact(lang).slice(0, 40)}), copyButton(() => text)),
-		el("pre", {tabindex: "0", dir: "ltr"}, el("code", {text: exact(text)})));
+	const source = {text, lang, code: el("code", {text: exact(text)})};
+	const node = el("div", {class: "code"},
+		el("div", {class: "bar"}, el("span", {text: exact(lang).slice(0, 40)}), copyButton(() => source.text)),
+		el("pre", {tabindex: "0", dir: "ltr"}, source.code));
+	sources.set(node, source);
+	return node;
+}
+
+/** grown adds to a node of code what its text has more; false when that is not all that changed. */
+export function grown(node, text, lang) {
+	const source = sources.get(node);
+	if (!source || source.lang !== lang || !text.startsWith(source.text)) return false;
+	const more = exact(text.slice(source.text.length));
+	if (source.code.lastChild) source.code.lastChild.appendData(more);
+	else source.code.append(more);
+	source.text = text;
+	return true;
 }
 
 /** copyButton copies what read returns. */

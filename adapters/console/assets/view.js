@@ -1,6 +1,6 @@
 // The story of a session as nodes. Drawing is done once a frame, and only what
 // is near the end is drawn at all.
-import {blockNode, copyButton, el, Levels, mediaNode} from "./nodes.js";
+import {blockNode, copyButton, el, grown, Levels, mediaNode} from "./nodes.js";
 import {CallNode} from "./call.js";
 import {Reader} from "./markdown.js";
 import {count, line, prose} from "./text.js";
@@ -8,6 +8,8 @@ import {stopped, words} from "./state.js";
 
 const WINDOW = 150; // items drawn when a session is opened, and added by a button
 const MOST = 450; // items drawn before old ones are put away
+const SHARE = 3; // drawing takes at most one part of so many and one of the time
+const REST = 1000; // ms that drawing rests at most
 
 /** Feed draws a session into a box that scrolls. */
 export class Feed {
@@ -24,6 +26,8 @@ export class Feed {
 	#base = "";
 	#stuck = true; // the person reads the end, and wants to go on so
 	#top = 0;
+	#drew = 0; // when it was last drawn, in ms
+	#took = 0; // how long that was
 
 	constructor(box, latest) {
 		this.#box = box;
@@ -76,12 +80,21 @@ export class Feed {
 		const frame = () => {
 			if (!this.#scheduled) return;
 			this.#scheduled = false;
+			const began = performance.now();
 			this.#draw();
 			if (this.#stuck) this.toEnd();
+			this.#drew = performance.now();
+			this.#took = this.#drew - began;
 		};
-		// A page in the background gets no frames, and must not fall behind.
-		requestAnimationFrame(frame);
-		setTimeout(frame, 500);
+		const soon = () => {
+			// A page in the background gets no frames, and must not fall behind.
+			requestAnimationFrame(frame);
+			setTimeout(frame, 500);
+		};
+		// What is costly to draw is drawn less often, so that the page stays at hand.
+		const rest = Math.min(REST, SHARE * this.#took) - (performance.now() - this.#drew);
+		if (this.#took > 8 && rest > 0) setTimeout(soon, rest);
+		else soon();
 	}
 
 	toEnd() {
@@ -196,10 +209,13 @@ class Growing {
 	show(text) {
 		const kept = this.#reader.push(text);
 		const {blocks} = this.#reader;
+		// Code that comes in grows in place: it may be long, or being selected.
+		const first = blocks[kept];
+		const from = first?.type === "code" && this.node.children.length > kept && grown(this.node.children[kept], first.text, first.lang) ? kept + 1 : kept;
 		const levels = new Levels();
-		for (const b of blocks.slice(0, kept)) if (b.type === "heading") levels.of(b.level);
-		while (this.node.children.length > kept) this.node.lastChild.remove();
-		this.node.append(...blocks.slice(kept).map((b) => blockNode(b, levels)));
+		for (const b of blocks.slice(0, from)) if (b.type === "heading") levels.of(b.level);
+		while (this.node.children.length > from) this.node.lastChild.remove();
+		this.node.append(...blocks.slice(from).map((b) => blockNode(b, levels)));
 	}
 }
 
