@@ -112,6 +112,47 @@ func TestShared_ObservedTwice(t *testing.T) {
 	})
 }
 
+// Clients that ask for a key at the same moment get one session, and one of
+// them has it.
+func TestShared_OneKey(t *testing.T) {
+	for name, meta := range map[string]string{"politely": "", "with takeover": `,"takeover":true`} {
+		t.Run(name, func(t *testing.T) {
+			meeting(t, halfTold, "", func(c *crowd) {
+				var ids []string
+				for range 4 {
+					g := c.comes("amy", false)
+					ids = append(ids, g.request("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[],"_meta":{"berth":{"sessionKey":"k"%s}}}`, c.world.work, meta), sent{}))
+				}
+				time.Sleep(time.Second)
+				synctest.Wait()
+				c.mu.Lock()
+				known, had := len(c.sessions), 0
+				for i, g := range c.all {
+					switch m, ok := g.answers[ids[i]]; {
+					case !ok:
+						t.Errorf("%s has no answer", g.name)
+					case m.Error == nil:
+						had++
+					case !strings.Contains(string(m.Error), "SESSION_ACTIVE"):
+						t.Errorf("%s got the error %s", g.name, m.Error)
+					}
+				}
+				c.mu.Unlock()
+				if known != 1 || had == 0 || meta == "" && had != 1 {
+					t.Errorf("%d sessions, had by %d", known, had)
+				}
+				owners := 0
+				for _, roles := range c.roles() {
+					owners += len(roles)
+				}
+				if owners != 1 {
+					t.Errorf("%d have it in the end", owners)
+				}
+			})
+		})
+	}
+}
+
 const peekModel = "call peek {}\n--- next always\ntext \"ok\"\n"
 
 // A turn that waits for the editor goes on when the editor is not there any
