@@ -228,8 +228,12 @@ func (f *gatewayFinder) judge(t gatewayTarget, token string, err error) error {
 		return &bridge.Later{Err: fmt.Errorf("%w: this token has as many connections as the gateway allows it, or wrong ones were tried too often", err), After: d.RetryAfter}
 	case d.Status >= 500:
 		return &bridge.Later{Err: err, After: d.RetryAfter}
+	case d.Status == http.StatusBadRequest && (strings.HasPrefix(t.url, "ws:") || strings.HasPrefix(t.url, "http:")):
+		return &bridge.Refused{Err: fmt.Errorf("%w; is there a gateway at this address, and does it want wss://?", err)}
 	case d.Status != 0:
 		return &bridge.Refused{Err: fmt.Errorf("%w; is there a gateway at this address?", err)}
+	case errors.As(err, new(tls.RecordHeaderError)):
+		return &bridge.Refused{Err: fmt.Errorf("%w; a gateway without TLS has an address with ws://", err)}
 	case isUntrusted(err):
 		return &bridge.Refused{Err: fmt.Errorf("%w; if the gateway's certificate is its own, name it with bridge.tls_fingerprint", err)}
 	}
@@ -248,8 +252,7 @@ func isUntrusted(err error) bool {
 		cert    *tls.CertificateVerificationError
 		unknown x509.UnknownAuthorityError
 		host    x509.HostnameError
-		plain   tls.RecordHeaderError
 	)
-	return errors.As(err, &cert) || errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &plain) ||
+	return errors.As(err, &cert) || errors.As(err, &unknown) || errors.As(err, &host) ||
 		strings.Contains(err.Error(), "has the fingerprint") || strings.Contains(err.Error(), "fingerprint is not one")
 }

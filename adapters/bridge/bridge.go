@@ -20,6 +20,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -112,9 +113,11 @@ type Bridge struct {
 	firstDial sync.Once
 
 	// The rest belongs to Run.
-	spare *channel        // dialled, and not used yet
-	gone  <-chan struct{} // of the newest socket
-	calls int             // requests of the bridge's own
+	spare     *channel        // dialled, and not used yet
+	gone      <-chan struct{} // of the newest socket
+	unreached error           // of the newest dial, while none has succeeded
+	reached   bool            // one has
+	calls     int             // requests of the bridge's own
 
 	book book
 }
@@ -144,8 +147,9 @@ var (
 
 // Run passes frames until the editor's input ends, or ctx, which is the same:
 // requests already sent are answered for DrainLimit at most, then the gateway
-// is told that this was the end. It returns nil then, and else why there is no
-// gateway any more. A read of the editor that cannot be interrupted is left
+// is told that this was the end. It returns nil then, if there was a gateway,
+// and else why there is none, or none any more. No request is left without an
+// answer. A read of the editor that cannot be interrupted is left
 // behind.
 func (b *Bridge) Run(ctx context.Context) error {
 	ended := make(chan struct{}) // the editor's input
@@ -177,8 +181,13 @@ func (b *Bridge) Run(ctx context.Context) error {
 	err := b.serve(life)
 	stop(err)
 	switch cause := context.Cause(life); {
-	case errors.Is(cause, errEditorGone), errors.Is(cause, errDrained), b.out.isClosed() && !isRefused(err):
+	case errors.Is(cause, errEditorGone):
 		err = nil
+	case errors.Is(cause, errDrained), b.out.isClosed() && !isRefused(err):
+		if err = nil; !b.book.nothingBegun() {
+			err = b.unreached
+		}
+		b.fail(cmp.Or(err, errDrained))
 	default:
 		b.fail(err)
 	}

@@ -507,6 +507,23 @@ func TestEnd(t *testing.T) {
 			r.hangUp()
 			want(t, g, `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}`)
 			within(t, r, 1500*time.Millisecond) // of three seconds in all
+			want(t, r.editor, `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"The gateway is gone: the time for the last answers is over","data":{"reason":"CONNECTION_LOST","sessionId":"s"}}}`)
+		})
+	})
+	t.Run("there never was a gateway", func(t *testing.T) {
+		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+			r.refusing(errors.New("nobody there"))
+			r.say(hello)
+			r.say(`{"jsonrpc":"2.0","id":7,"method":"session/list"}`)
+			synctest.Wait()
+			r.hangUp()
+			if err := <-r.done; err == nil || err.Error() != "nobody there" {
+				t.Errorf("Run: %v", err)
+			}
+			if got, _ := r.editor.Read(); !strings.Contains(string(got), `"early":true`) {
+				t.Errorf("initialize was answered %s", got)
+			}
+			want(t, r.editor, `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"The gateway is gone: nobody there","data":{"reason":"CONNECTION_LOST"}}}`)
 		})
 	})
 	t.Run("a signal is the same", func(t *testing.T) {

@@ -88,8 +88,11 @@ func (b *Bridge) dial(ctx context.Context, connection, link string) (Dialled, er
 		b.refused = isRefused(err)
 		close(b.tried)
 	})
-	if err == nil {
-		b.gone = d.Gone
+	switch {
+	case err == nil:
+		b.gone, b.reached, b.unreached = d.Gone, true, nil
+	case !b.reached && ctx.Err() == nil:
+		b.unreached = err
 	}
 	return d, err
 }
