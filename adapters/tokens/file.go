@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -44,9 +45,9 @@ type storedToken struct {
 	Name        string    `json:"name"`
 	SHA256      string    `json:"sha256"`
 	Created     time.Time `json:"created"`
-	Agents      []string  `json:"agents,omitempty"`
+	Agents      []string  `json:"agents,omitzero"` // none is not the same as not said
 	Level       string    `json:"level,omitempty"`
-	Roots       []string  `json:"roots,omitempty"`
+	Roots       []string  `json:"roots,omitzero"`
 	Observe     bool      `json:"observe,omitempty"`
 	MCPCommands bool      `json:"mcp_commands,omitempty"`
 }
@@ -136,6 +137,12 @@ func (f *File) read() ([]Token, error) {
 	}
 	if in.Version != version {
 		return nil, fmt.Errorf("tokens: %s has the form %d of another version; this one knows %d", f.path, in.Version, version)
+	}
+	// A limit that is not understood would be no limit.
+	strict := json.NewDecoder(bytes.NewReader(data))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&stored{}); err != nil {
+		return nil, fmt.Errorf("tokens: %s is damaged: %w", f.path, err)
 	}
 	list := make([]Token, 0, len(in.Tokens))
 	for _, s := range in.Tokens {

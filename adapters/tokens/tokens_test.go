@@ -143,6 +143,9 @@ func TestFile_Damaged(t *testing.T) {
 		"a newer form":   {`{"version":2,"tokens":[]}`, "another version"},
 		"far too long":   {strings.Repeat(" ", 5<<20), "longer than"},
 		"an empty array": {`[]`, "is damaged"},
+		"a limit that nobody knows": {
+			`{"version":1,"tokens":[{"name":"x","sha256":"` + strings.Repeat("00", 32) + `","root":["/srv"]}]}`, `unknown field "root"`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := tokens.OpenFile(filepath.Join(t.TempDir(), "tokens.json"), time.Now)
@@ -162,6 +165,21 @@ func TestFile_Damaged(t *testing.T) {
 				t.Error("a gateway would start")
 			}
 		})
+	}
+}
+
+// TestFile_LimitedToNothing: a token that may use no agent and no directory is
+// not one that may use all, also after another one was made.
+func TestFile_LimitedToNothing(t *testing.T) {
+	f := open(t)
+	create(t, f, tokens.Token{Name: "nothing", Agents: []string{}, Roots: []string{}})
+	create(t, f, tokens.Token{Name: "all"})
+	list, err := f.List()
+	if err != nil || len(list) != 2 {
+		t.Fatal(list, err)
+	}
+	if list[0].Agents == nil || list[0].Roots == nil || list[1].Agents != nil || list[1].Roots != nil {
+		t.Errorf("they are %+v", list)
 	}
 }
 
