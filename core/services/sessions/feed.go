@@ -3,7 +3,6 @@ package sessions
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/berth-dev/berth/core/domain"
 )
@@ -153,13 +152,13 @@ func (f *Feed) Forget() { f.tail, f.told = tail{}, f.live.position() }
 // open calls, a compaction.
 type tail struct{ items []*tailItem }
 
-// tailItem is one thing. Of a text, pieces are what was told of it; everything
+// tailItem is one thing. Of a text, said is what was told of it; everything
 // else is u.
 type tailItem struct {
 	u       domain.Update
 	text    textOf
-	pieces  []string
-	changes int // how often u was changed
+	said    *words // nil unless it is a text
+	changes int    // how often u was changed
 }
 
 // textOf is what a text belongs to: a message, as an answer or as a thought, or
@@ -195,8 +194,8 @@ func (t *tail) add(u domain.Update) {
 func (t *tail) texts() map[textOf]int {
 	n := make(map[textOf]int)
 	for _, i := range t.items {
-		for _, p := range i.pieces {
-			n[i.text] += len(p)
+		if i.said != nil {
+			n[i.text] += i.said.n
 		}
 	}
 	return n
@@ -206,11 +205,13 @@ func (t *tail) texts() map[textOf]int {
 func (t *tail) piece(of textOf, text string) {
 	for i := len(t.items) - 1; i >= 0; i-- {
 		if t.items[i].text == of {
-			t.items[i].pieces = append(t.items[i].pieces, text)
+			t.items[i].said.add(text)
 			return
 		}
 	}
-	t.items = append(t.items, &tailItem{text: of, pieces: []string{text}})
+	said := &words{}
+	said.add(text)
+	t.items = append(t.items, &tailItem{text: of, said: said})
 }
 
 // change merges a change of a call into those before.
@@ -280,7 +281,7 @@ func (i *tailItem) update(skip int) domain.Update {
 	if i.u != nil {
 		return i.u
 	}
-	text := strings.Join(i.pieces, "")[skip:]
+	text := i.said.after(skip)
 	switch {
 	case text == "":
 		return nil

@@ -219,7 +219,7 @@ func (h *history) now(t *tail) []domain.Update {
 			continue // the journal has it
 		case h.told[i.text.message], changed && h.finished[c.ID]:
 			continue // so it has by now
-		case i.pieces != nil && !h.replay && h.missed == nil:
+		case i.said != nil && !h.replay && h.missed == nil:
 			continue // it goes on behind what the client before was told
 		}
 		if u := h.since(i); u != nil {
@@ -238,7 +238,7 @@ func (h *history) since(i *tailItem) domain.Update {
 	before, known := h.missed.items[i]
 	changed, ok := i.u.(domain.CallChanged)
 	switch {
-	case i.pieces != nil, !known:
+	case i.said != nil, !known:
 		return i.update(h.missed.texts[i.text])
 	case ok && before.changes != i.changes:
 		if changed.Status == before.u.(domain.CallChanged).Status {
