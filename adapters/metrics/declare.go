@@ -23,16 +23,16 @@ type Family struct {
 
 // declared are the metrics that are set from the code.
 type declared struct {
-	turns, turnCauses, turnFailures, turnSeconds, turnWait, turnFirst *vec
-	requests, requestSeconds, requestFirst, tokens, cost              *vec
-	retries, fallbacks                                                *vec
-	calls, callSeconds, permissions, permissionWait, escalations      *vec
-	opened, released, troubles                                        *vec
-	appends, appendSeconds                                            *vec
-	sessions, running, queued, asking, draining                       *vec
-	connections, connected, connectedSeconds, refused, certificate    *vec
-	reloads, reloadedAt, spans, buildInfo                             *vec
-	startTime, cpu, resident, fds, goroutines, heap, memory, gcs      *vec
+	turns, turnCauses, turnFailures, turnSeconds, turnWait, turnFirst  *vec
+	requests, requestSeconds, requestFirst, tokens, cost               *vec
+	retries, fallbacks                                                 *vec
+	calls, callSeconds, permissions, permissionWait, escalations       *vec
+	opened, released, troubles                                         *vec
+	appends, appendSeconds                                             *vec
+	sessions, running, queued, asking, draining                        *vec
+	connections, connected, connectedSeconds, refused, certificate     *vec
+	reloads, reloadedAt, spans, buildInfo                              *vec
+	startTime, cpu, resident, fds, goroutines, heap, live, memory, gcs *vec
 }
 
 // The bounds of histograms, in seconds.
@@ -113,6 +113,7 @@ func (m *Metrics) declareGateway() {
 func (m *Metrics) declareProcess() {
 	m.goroutines = m.gauge("go_goroutines", "Goroutines")
 	m.heap = m.gauge("go_memstats_heap_alloc_bytes", "Bytes of objects on the heap")
+	m.live = m.gauge("go_gc_heap_live_bytes", "Bytes of objects that the last collection of garbage found in use")
 	m.memory = m.gauge("go_memstats_sys_bytes", "Bytes that the runtime got from the system")
 	m.gcs = m.counter("go_gc_cycles_total", "Collections of garbage")
 	m.startTime = m.gauge("process_start_time_seconds", "When the process started")

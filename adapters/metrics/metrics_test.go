@@ -250,6 +250,7 @@ func TestText_State(t *testing.T) {
 		Draining: true,
 	}
 	m := New(Config{Version: "1.2", Clock: fixed, State: func() State { return now }})
+	runtime.GC() // so that there was one
 	got := scrape(t, m)
 	check(t, got, map[string]float64{
 		`berth_sessions{state="busy"}`: 2, `berth_sessions{state="detached"}`: 1, `berth_turns_running`: 2, `berth_prompts_queued`: 3, `berth_permissions_pending`: 1,
@@ -257,7 +258,7 @@ func TestText_State(t *testing.T) {
 		`berth_build_info{version="1.2",go_version="` + runtime.Version() + `"}`: 1,
 		`berth_config_last_reload_success_timestamp_seconds`:                     math.NaN(),
 	})
-	if got["go_goroutines"] < 1 || got["go_memstats_heap_alloc_bytes"] < 1000 || got["go_memstats_sys_bytes"] < got["go_memstats_heap_alloc_bytes"] {
+	if got["go_goroutines"] < 1 || got["go_gc_heap_live_bytes"] < 1000 || got["go_memstats_heap_alloc_bytes"] < 1000 || got["go_memstats_sys_bytes"] < got["go_memstats_heap_alloc_bytes"] {
 		t.Errorf("the runtime shows %v", got)
 	}
 	if runtime.GOOS == "linux" && (got["process_resident_memory_bytes"] < 1<<20 || got["process_open_fds"] < 3) {

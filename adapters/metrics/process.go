@@ -7,9 +7,9 @@ import (
 
 // process is what the runtime and the system say of this process.
 type process struct {
-	goroutines, heap, memory, gcs float64
-	system                        bool // the rest is known
-	cpu, resident, fds            float64
+	goroutines, heap, live, memory, gcs float64
+	system                              bool // the rest is known
+	cpu, resident, fds                  float64
 }
 
 func goVersion() string { return runtime.Version() }
@@ -18,11 +18,12 @@ func goVersion() string { return runtime.Version() }
 func readProcess() process {
 	samples := []runtimemetrics.Sample{
 		{Name: "/sched/goroutines:goroutines"}, {Name: "/memory/classes/heap/objects:bytes"},
-		{Name: "/memory/classes/total:bytes"}, {Name: "/gc/cycles/total:gc-cycles"},
+		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/total:bytes"},
+		{Name: "/gc/cycles/total:gc-cycles"},
 	}
 	runtimemetrics.Read(samples)
 	var p process
-	for i, to := range []*float64{&p.goroutines, &p.heap, &p.memory, &p.gcs} {
+	for i, to := range []*float64{&p.goroutines, &p.heap, &p.live, &p.memory, &p.gcs} {
 		if samples[i].Value.Kind() == runtimemetrics.KindUint64 {
 			*to = float64(samples[i].Value.Uint64())
 		}
@@ -35,6 +36,7 @@ func readProcess() process {
 func (m *Metrics) lookAt(p process) {
 	m.at(m.goroutines).value = p.goroutines
 	m.at(m.heap).value = p.heap
+	m.at(m.live).value = p.live
 	m.at(m.memory).value = p.memory
 	m.at(m.gcs).value = p.gcs
 	if p.system {
