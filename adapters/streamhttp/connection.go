@@ -39,6 +39,7 @@ type connection struct {
 	forget  func(*connection)
 	served  chan struct{} // closed when the serve function has returned
 	first   chan []byte   // the answer to initialize
+	long    chan struct{} // one token for each long body that is read
 	slots   chan struct{} // one token for each message in the inbox
 	arrived chan struct{} // the inbox has something
 	room    chan struct{} // something was sent, or the end has come
@@ -71,7 +72,7 @@ type connection struct {
 func newConnection(id string, owner ws.Principal, opts *Options, forget func(*connection)) *connection {
 	c := &connection{
 		id: id, owner: owner, opts: opts, forget: forget,
-		served: make(chan struct{}), first: make(chan []byte, 1), over: make(chan struct{}),
+		served: make(chan struct{}), first: make(chan []byte, 1), long: make(chan struct{}, longBodies), over: make(chan struct{}),
 		slots: make(chan struct{}, inboxFrames), arrived: make(chan struct{}, 1), room: make(chan struct{}, 1),
 		opening: true, attended: 1, main: &stream{}, sessions: map[string]*stream{},
 		asked: map[string][]route{}, asking: map[string]*stream{},

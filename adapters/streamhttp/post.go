@@ -29,7 +29,16 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, pass *ws.Pass) {
 		}
 		defer c.leave()
 	}
-	body, ok := h.read(w, r)
+	limit := h.opts.MaxMessageBytes
+	if c == nil {
+		limit = min(limit, maxOpening)
+	} else if !c.takeLong(r) {
+		unknownConnection().write(w)
+		return
+	} else {
+		defer c.doneLong(r)
+	}
+	body, ok := h.read(w, r, limit)
 	if !ok {
 		return
 	}
@@ -53,6 +62,40 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, pass *ws.Pass) {
 	}
 }
 
+// What many bodies that are on their way may take of memory: the first message
+// of a connection is a short one, and of the long messages of a connection so
+// many are read at a time. Short ones, such as a cancel, wait for none.
+const (
+	maxOpening = 1 << 20
+	longBody   = 64 << 10
+	longBodies = 2
+)
+
+// long reports whether a body is one, or may be.
+func long(r *http.Request) bool { return r.ContentLength < 0 || r.ContentLength > longBody }
+
+// takeLong waits until a body may be read. It reports false when the client or
+// the connection has gone meanwhile.
+func (c *connection) takeLong(r *http.Request) bool {
+	if !long(r) {
+		return true
+	}
+	select {
+	case c.long <- struct{}{}:
+		return true
+	case <-c.over:
+	case <-r.Context().Done():
+	}
+	return false
+}
+
+// doneLong ends what takeLong began.
+func (c *connection) doneLong(r *http.Request) {
+	if long(r) {
+		<-c.long
+	}
+}
+
 // acceptable judges what a body claims to be.
 func acceptable(r *http.Request) *refusal {
 	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
@@ -66,14 +109,14 @@ func acceptable(r *http.Request) *refusal {
 }
 
 // read reads a body. When it reports false, it has answered.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, most int) ([]byte, bool) {
 	tooLong := func() {
 		refuseMessage(w, http.StatusRequestEntityTooLarge, &jsonrpc.Error{
 			Code: jsonrpc.CodeInvalidRequest, Reason: "MESSAGE_TOO_LARGE", Message: "The message is too long.",
-			Data: []domain.Detail{{Key: "limit", Value: h.opts.MaxMessageBytes}},
+			Data: []domain.Detail{{Key: "limit", Value: most}},
 		}, "")
 	}
-	limit := int64(h.opts.MaxMessageBytes)
+	limit := int64(most)
 	if r.ContentLength > limit {
 		tooLong()
 		return nil, false
