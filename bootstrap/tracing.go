@@ -23,10 +23,10 @@ const flushLimit = 1500 * time.Millisecond
 // as providers: the system's proxy and authorities, and no redirect is
 // followed.
 func newTracer(lc fx.Lifecycle, cfg *Config, o *options, log ports.Observer) *traces.Tracer {
-	client := llm.NewClient(llm.HTTPConfig{Proxy: http.ProxyFromEnvironment, UserAgent: userAgent()})
+	client := llm.NewClient(llm.HTTPConfig{Proxy: http.ProxyFromEnvironment})
 	c := traces.Config{
 		Endpoint: cfg.Telemetry.Endpoint, Client: client.HTTP, Header: func() (string, string, error) { return traceHeader(cfg.Telemetry.Header) },
-		Service: cfg.Telemetry.Service, Version: Version().Version, Instance: o.ids(), Content: cfg.Telemetry.Content, Sample: cfg.Telemetry.Sample,
+		UserAgent: userAgent(), Service: cfg.Telemetry.Service, Version: Version().Version, Instance: o.ids(), Content: cfg.Telemetry.Content, Sample: cfg.Telemetry.Sample,
 		Provider: func(name string) string { return providerWord(cfg, name) }, Clock: o.clock, Random: rand.Reader,
 		Trouble: func(err error) {
 			log.Observe(context.Background(), domain.Trouble{Where: "traces are dropped", Err: err})

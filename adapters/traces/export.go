@@ -131,7 +131,16 @@ func (e *exporter) send(batch []span) {
 	for n := 1; err == nil; n++ {
 		var again bool
 		var after time.Duration
-		if again, after, err = e.post(body); err == nil {
+		var refused *refusal
+		again, after, err = e.post(body)
+		if errors.As(err, &refused) {
+			refused.spans = min(refused.spans, len(batch))
+			if taken := len(batch) - refused.spans; taken > 0 {
+				e.count("exported", taken)
+			}
+			batch = batch[:refused.spans]
+		}
+		if err == nil {
 			e.silent = false
 			e.count("exported", len(batch))
 			return
@@ -172,6 +181,9 @@ func (e *exporter) post(body []byte) (again bool, after time.Duration, err error
 		return false, 0, errors.New("the address of the collector is none")
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if e.cfg.UserAgent != "" {
+		req.Header.Set("User-Agent", e.cfg.UserAgent)
+	}
 	if e.cfg.Header != nil {
 		name, value, err := e.cfg.Header()
 		if err != nil {
@@ -190,16 +202,49 @@ func (e *exporter) post(body []byte) (again bool, after time.Duration, err error
 		return true, 0, fmt.Errorf("the collector cannot be reached: %w", err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection is kept
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // to its end, so that the connection is kept
 	switch resp.StatusCode {
 	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
-		return false, 0, nil
+		return false, 0, partly(answer)
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 		return true, time.Duration(max(seconds, 0)) * time.Second, fmt.Errorf("the collector answers %s", resp.Status)
 	}
 	return false, 0, fmt.Errorf("the collector answers %s", resp.Status)
 }
+
+// refusal is a collector that took a batch but for some spans. They are not sent
+// again.
+type refusal struct {
+	spans int
+	why   string
+}
+
+func (r *refusal) Error() string {
+	return fmt.Sprintf("the collector refused %d spans: %s", r.spans, r.why)
+}
+
+// partly returns a *refusal when an answer says that spans were refused. One
+// that cannot be read says nothing.
+func partly(answer []byte) error {
+	var told struct {
+		Partial struct {
+			Rejected json.Number `json:"rejectedSpans"` // a number, or one in quotes
+			Message  string      `json:"errorMessage"`
+		} `json:"partialSuccess"`
+	}
+	if err := json.Unmarshal(answer, &told); err != nil {
+		return nil //nolint:nilerr // the batch was taken all the same
+	}
+	n, err := strconv.Atoi(strings.Trim(told.Partial.Rejected.String(), `"`))
+	if err != nil || n <= 0 {
+		return nil //nolint:nilerr // as above
+	}
+	return &refusal{n, told.Partial.Message[:min(len(told.Partial.Message), maxWhy)]}
+}
+
+// maxWhy is how much of a collector's own words is told.
+const maxWhy = 200
 
 // address is where traces go.
 func (e *exporter) address() string {

@@ -33,7 +33,8 @@ type Config struct {
 	Client func() (*http.Client, error)
 	// Header returns a header to send, such as one with a key; nil and "" send
 	// none.
-	Header func() (name, value string, err error)
+	Header    func() (name, value string, err error)
+	UserAgent string // of the requests
 	// Service, Version and Instance say who traces.
 	Service, Version, Instance string
 	// Content adds what was said: prompts, answers, arguments and results.

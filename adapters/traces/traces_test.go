@@ -26,6 +26,7 @@ type collector struct {
 	mu      sync.Mutex
 	answers []int // statuses; 0 is a connection that breaks; none left is 200
 	after   string
+	says    string // what it answers; "" is {}
 	hang    bool
 	seen    []*http.Request
 	spans   []map[string]any
@@ -39,7 +40,10 @@ func (c *collector) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	c.mu.Lock()
 	c.seen = append(c.seen, r)
-	status, hang := http.StatusOK, c.hang
+	status, hang, says := http.StatusOK, c.hang, c.says
+	if says == "" {
+		says = "{}"
+	}
 	if len(c.answers) > 0 {
 		status, c.answers = c.answers[0], c.answers[1:]
 	}
@@ -54,7 +58,7 @@ func (c *collector) RoundTrip(r *http.Request) (*http.Response, error) {
 	if status == http.StatusOK {
 		c.take(body)
 	}
-	return &http.Response{StatusCode: status, Status: fmt.Sprint(status), Header: http.Header{"Retry-After": {c.after}}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+	return &http.Response{StatusCode: status, Status: fmt.Sprint(status), Header: http.Header{"Retry-After": {c.after}}, Body: io.NopCloser(strings.NewReader(says))}, nil
 }
 
 func (c *collector) take(body []byte) {
@@ -409,6 +413,43 @@ func TestExport_Answers(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A collector that takes a batch but for some spans: those are dropped, the rest
+// is not, and nothing is sent again.
+func TestExport_TakenInPart(t *testing.T) {
+	for _, tt := range []struct {
+		says    string
+		sent    map[string]int
+		trouble string
+	}{
+		{`{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}}`, map[string]int{"exported": 1, "dropped": 2}, "the collector refused 2 spans: too old"},
+		{`{"partialSuccess":{"rejectedSpans":2}}`, map[string]int{"exported": 1, "dropped": 2}, "refused 2 spans"},
+		{`{"partialSuccess":{"rejectedSpans":"9"}}`, map[string]int{"dropped": 3}, "refused 3 spans"},
+		{`{"partialSuccess":{"rejectedSpans":"0","errorMessage":"look here"}}`, map[string]int{"exported": 3}, ""},
+		{`{"partialSuccess":{}}`, map[string]int{"exported": 3}, ""},
+		{`{"partialSuccess":7}`, map[string]int{"exported": 3}, ""},
+		{`thanks`, map[string]int{"exported": 3}, ""},
+	} {
+		c, sent, trouble := &collector{says: tt.says}, map[string]int{}, ""
+		tr := tracer(c, func(cfg *Config) {
+			cfg.UserAgent = "berth/1"
+			cfg.Sent = func(outcome string, n int) { sent[outcome] += n }
+			cfg.Trouble = func(err error) { trouble = err.Error() }
+		})
+		for i := range 3 {
+			one(tr, domain.TurnID(fmt.Sprint(i)))
+		}
+		if err := tr.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if c.requests() != 1 || !cmp.Equal(sent, tt.sent) || (trouble == "") != (tt.trouble == "") || !strings.Contains(trouble, tt.trouble) {
+			t.Errorf("%s: %d requests, %v, %q; want %v, %q", tt.says, c.requests(), sent, trouble, tt.sent, tt.trouble)
+		}
+		if got := c.seen[0].Header.Get("User-Agent"); got != "berth/1" {
+			t.Errorf("it calls itself %q", got)
+		}
 	}
 }
 
