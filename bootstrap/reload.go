@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -46,6 +47,44 @@ func (a *App) Reload(cfg *Config) (taken, left []string, err error) {
 	return taken, left, nil
 }
 
+// wholes replaces the settings of an agent, a provider or a profile that is new,
+// or is there no more, by its name: most of them are defaults that nobody wrote.
+func wholes(keys []string, before, now *Config) []string {
+	was, is := entries(before), entries(now)
+	var out []string
+	for _, key := range keys {
+		for name := range was {
+			if !is[name] && strings.HasPrefix(key, name+".") {
+				key = name + " (removed)"
+			}
+		}
+		for name := range is {
+			if !was[name] && strings.HasPrefix(key, name+".") {
+				key = name + " (new)"
+			}
+		}
+		if !slices.Contains(out, key) {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// entries are the agents, providers and profiles that a configuration names.
+func entries(cfg *Config) map[string]bool {
+	all := map[string]bool{}
+	for name := range cfg.Agents {
+		all["agents."+name] = true
+	}
+	for name := range cfg.Providers {
+		all["providers."+name] = true
+	}
+	for name := range cfg.Profiles {
+		all["profiles."+name] = true
+	}
+	return all
+}
+
 // reloads reports whether a setting takes effect without another start.
 func reloads(key string) bool {
 	for _, table := range []string{"agents.", "providers.", "profiles."} {
@@ -64,6 +103,7 @@ func (a *App) reload(read func() (*Config, error)) error {
 	if err := a.now.log.reopen(); err != nil {
 		a.p.Observer.Observe(ctx, domain.Trouble{Where: "the log goes on in the file it had", Err: err})
 	}
+	before := a.now.config()
 	cfg, err := read()
 	var taken, left []string
 	if err == nil {
@@ -79,7 +119,7 @@ func (a *App) reload(read func() (*Config, error)) error {
 	if ferr := forgetVariables(cfg.SecretVariables()); ferr != nil {
 		a.p.Observer.Observe(ctx, domain.Trouble{Where: keysVisible, Err: ferr})
 	}
-	said := []string{"the configuration was reloaded; changed: " + some(taken)}
+	said := []string{"the configuration was reloaded; changed: " + some(wholes(taken, before, cfg))}
 	if len(left) > 0 {
 		said = append(said, "these settings changed and take effect with the next start: "+some(left))
 	}

@@ -408,6 +408,27 @@ func TestReload_Together(t *testing.T) {
 	k.hangUp()
 }
 
+// What is new, or gone, is named once and not by each of its defaults.
+func TestReload_Wholes(t *testing.T) {
+	w := written{t, t.TempDir()}
+	log := &safeBuffer{}
+	app := w.start("[log]\nlevel = \"info\"\n[agents.a]\n[agents.a2]\n[providers.old]\ntype = \"openai\"\n", WithLog(log))
+	w.set("[log]\nlevel = \"info\"\n[agents.a]\ntitle = \"A\"\n[agents.a2]\n[agents.c]\n[profiles.tight]\nlevel = \"read_only\"\n[store]\nrequired = true\n")
+	if err := app.reload(w.read); err != nil {
+		t.Fatal(err)
+	}
+	if err := app.Stop(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"changed: agents.a.title, agents.c (new), profiles.tight (new), providers.old (removed)\n", "with the next start: store.required\n",
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log does not say %q:\n%s", want, log)
+		}
+	}
+}
+
 func TestSome(t *testing.T) {
 	many := make([]string, maxNamed+2)
 	for i := range many {
