@@ -512,6 +512,51 @@ func TestCancel_TellsTheObserverWhichToolHangs(t *testing.T) {
 	})
 }
 
+// A store that is slower than the answer to a cancel may be keeps what was shown
+// and how the turn ended all the same, and that is no trouble.
+func TestCancel_ASlowStoreHasTheEnd(t *testing.T) {
+	for _, slow := range []time.Duration{150 * time.Millisecond, 220 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second} {
+		t.Run(slow.String(), func(t *testing.T) {
+			bubble(t, nil, func(w *world) {
+				w.model.play(func(ctx context.Context, _ domain.ModelRequest, yield func(domain.ModelEvent, error) bool) {
+					if yield(domain.TextDelta{Text: "shown"}, nil) {
+						<-ctx.Done()
+						yield(nil, context.Cause(ctx))
+					}
+				})
+				r := w.begin("go")
+				synctest.Wait()
+				w.store.hook(func(ctx context.Context, _ int, _ []domain.Record) (bool, error) {
+					done := time.NewTimer(slow)
+					defer done.Stop()
+					select {
+					case <-done.C:
+						return true, nil
+					case <-ctx.Done():
+						return false, context.Cause(ctx)
+					}
+				})
+				cancelled := time.Now()
+				w.stop()
+				r.want(domain.StopCancelled)
+				if took := r.at.Sub(cancelled); took > answerLimit {
+					t.Errorf("the answer took %v", took)
+				}
+				time.Sleep(10 * time.Second)
+				recs := w.records()
+				end, ok := recs[len(recs)-1].(domain.TurnFinished)
+				if !ok || end.Stop != domain.StopCancelled || !strings.Contains(fmt.Sprint(recs), "shown") {
+					t.Errorf("the journal ends with %#v of %v", recs[len(recs)-1], recs)
+				}
+				if got := w.observer.troubles(); len(got) > 0 {
+					t.Errorf("troubles: %q", got)
+				}
+				w.check()
+			})
+		})
+	}
+}
+
 // Work that goes on after it was given up reaches nobody: not the client, not
 // the journal, not the answer.
 func TestCancel_LateWorkIsNotHeard(t *testing.T) {

@@ -15,8 +15,8 @@ const (
 	// before it answers without it. With the limits that follow it keeps a
 	// cancel's answer under 250 ms.
 	joinLimit = 200 * time.Millisecond
-	// lastWordsLimit bounds what is still told and journalled of a turn that
-	// was given up, before its answer.
+	// lastWordsLimit bounds what is still told of a turn that was given up, and
+	// how long its answer waits for the journal to have its end.
 	lastWordsLimit = 30 * time.Millisecond
 	// noticeLimit is how long a client that is in the middle of taking an
 	// update may need to notice that its context has ended.
@@ -136,7 +136,9 @@ func (t *turn) joinOrGiveUp(done <-chan struct{}) <-chan struct{} {
 const leftBehind = "Cancelled; it did not stop in time and was left behind. It may or may not have taken effect."
 
 // lastWords ends a turn whose work hangs: open calls are reported failed, and
-// the journal gets what the user saw and the turn's end, if the store answers.
+// the journal gets what the user saw and the turn's end. A store that is too
+// slow for the answer is given the time that the turn's own records have; the
+// next turn may begin meanwhile, and then the journal needs no end any more.
 func (t *turn) lastWords(ctx context.Context) {
 	err := t.isolate("last words", func() error {
 		for _, c := range t.emit.closeAll(ctx, leftBehind) {
@@ -146,7 +148,9 @@ func (t *turn) lastWords(ctx context.Context) {
 			t.e.trouble(ctx, t.sid, "turns: call outlived its turn",
 				fmt.Errorf("%s (call %s) did not stop: %w", c.tool, c.id, context.Cause(t.ctx)))
 		}
-		_, err := t.live.End(ctx, nil, t.id, t.closing)
+		writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleLimit)
+		defer cancel()
+		_, err := t.live.End(writing, nil, t.id, t.closing)
 		return err
 	})
 	if err != nil {
