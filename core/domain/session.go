@@ -168,6 +168,9 @@ type OpenedSession struct {
 	// does. Queued are those that wait behind it, in order.
 	Running TurnID
 	Queued  []QueuedTurn
+	// Going is where the running turn stands, to be told right behind the answer
+	// to a client that did not know the session's id before.
+	Going []Update
 }
 
 // QueuedTurn is a prompt that waits for its turn.

@@ -153,6 +153,33 @@ func TestShared_OneKey(t *testing.T) {
 	}
 }
 
+// Who asks for a key whose session is in the middle of a turn is told where that
+// stands, behind the answer that names the session, and then how it goes on.
+func TestShared_KeyOfARunningTurn(t *testing.T) {
+	model := "call look {\"Ms\":5000,\"Steps\":4}\n--- next always\ntext \"ok\"\n"
+	meeting(t, model, "", func(c *crowd) {
+		amy, ben := c.comes("amy", false), c.comes("ben", false)
+		ask := fmt.Sprintf(`{"cwd":%q,"mcpServers":[],"_meta":{"berth":{"sessionKey":"k","takeover":true}}}`, c.world.work)
+		amy.wants(amy.request("session/new", ask, sent{}), "")
+		id := c.sessions[0]
+		amy.prompt(id)
+		time.Sleep(7 * time.Second)
+		ben.wants(ben.request("session/new", ask, sent{}), "")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		var seen []string
+		for _, i := range ben.view(id).items {
+			seen = append(seen, i.kind+string(i.call["status"])+i.text)
+		}
+		want := `tool_call"pending" tool_call_update"in_progress" tool_call_update tool_call_update tool_call_update tool_call_update"completed" agent_message_chunkok`
+		if got := strings.Join(seen, " "); got != want {
+			t.Errorf("it was told\n  %s, want\n  %s", got, want)
+		}
+	})
+}
+
 const peekModel = "call peek {}\n--- next always\ntext \"ok\"\n"
 
 // A turn that waits for the editor goes on when the editor is not there any

@@ -88,7 +88,8 @@ func (c *connection) opened(o domain.OpenedSession) openedResult {
 // remarks sends what belongs to a session that was opened besides its history:
 // the slash commands, and what the person should know, if the client shows
 // notices; nil when there is nothing to send. The same notes stand in
-// _meta.berth.notes of the response. ZeroClaw's clients know no commands.
+// _meta.berth.notes of the response. ZeroClaw's clients know no commands. A
+// turn that runs goes on behind that.
 func (c *connection) remarks(o domain.OpenedSession) func(context.Context) {
 	var ups []domain.Update
 	if len(o.Commands) > 0 && !c.state().zeroclaw() {
@@ -99,6 +100,7 @@ func (c *connection) remarks(o domain.OpenedSession) func(context.Context) {
 			ups = append(ups, domain.Notice{Severity: "warning", Title: note})
 		}
 	}
+	ups = append(ups, o.Going...)
 	if len(ups) == 0 {
 		return nil
 	}

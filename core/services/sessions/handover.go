@@ -30,7 +30,8 @@ func (s *Service) join(ctx context.Context, p place, req storedRequest) (domain.
 	if !sameRoots(opened.Session, resolved) {
 		opened.Notes = append(opened.Notes, "A turn is running, so the session keeps its directories; load it again afterwards to change them.")
 	}
-	return opened, p.slot.live.handOver(ctx, opened.Session, p, req)
+	opened.Going, err = p.slot.live.handOver(ctx, opened.Session, p, req)
+	return opened, err
 }
 
 // handOver sends a client what it needs to know of a session in which a turn
@@ -38,27 +39,28 @@ func (s *Service) join(ctx context.Context, p place, req storedRequest) (domain.
 // sent while the turn goes on; what is left is collected at a moment at which
 // nothing is journalled or told, which is also when the place changes hands.
 // The turn tells the new client nothing before it has been answered, and waits
-// for that if it has something to tell.
-func (l *Live) handOver(ctx context.Context, row domain.Session, p place, req storedRequest) error {
+// for that if it has something to tell. A client that does not know the
+// session's id yet is sent nothing: what it needs to know is returned.
+func (l *Live) handOver(ctx context.Context, row domain.Session, p place, req storedRequest) (going []domain.Update, err error) {
 	h := &history{l: l, row: row, conv: domain.NewConversation(row.Start), replay: req.Replay}
 	if req.Replay {
 		if err := h.read(ctx, func(u domain.Update) error { return p.client.Send(ctx, l.id, u) }); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	rest, before, err := l.changeHands(ctx, h, p, req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l.svc.tellTaken(before, p.client, l.id)
 	if req.silent {
-		return nil
+		return rest, nil
 	}
 	if err := l.sendAll(ctx, p.client, rest); err != nil {
 		l.forget(h.was)
-		return err
+		return nil, err
 	}
-	return nil
+	return nil, nil
 }
 
 // forget makes a client that took the session and was lost before it was told
