@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,8 +17,9 @@ import (
 	"github.com/berth-dev/berth/adapters/bridge"
 )
 
-// errCut is what both ends of a socket get that was cut.
-var errCut = errors.New("cut")
+// errCut is what both ends of a socket get that was cut, errClosed the one that
+// closed it.
+var errCut, errClosed = errors.New("cut"), errors.New("closed")
 
 // socket is one end of a socket in memory.
 type socket struct {
@@ -26,13 +28,14 @@ type socket struct {
 	lost    chan struct{} // closed by a cut
 	once    *sync.Once
 	cut     *sync.Once
+	mine    atomic.Bool // this end closed
 }
 
 func newSocket(room int) (a, b *socket) {
 	x, y := make(chan string, room), make(chan string, room)
 	over, lost := make(chan struct{}), make(chan struct{})
 	var once, cut sync.Once
-	return &socket{x, y, over, lost, &once, &cut}, &socket{y, x, over, lost, &once, &cut}
+	return &socket{in: x, out: y, over: over, lost: lost, once: &once, cut: &cut}, &socket{in: y, out: x, over: over, lost: lost, once: &once, cut: &cut}
 }
 
 func (s *socket) Read() ([]byte, error) {
@@ -52,6 +55,9 @@ func (s *socket) Read() ([]byte, error) {
 	case <-s.lost:
 		return nil, errCut
 	case <-s.over:
+		if s.mine.Load() {
+			return nil, errClosed
+		}
 		select {
 		case f := <-s.in:
 			return []byte(f), nil
@@ -80,6 +86,7 @@ func (s *socket) Write(frame []byte) error {
 }
 
 func (s *socket) Close() error {
+	s.mine.Store(true)
 	s.once.Do(func() { close(s.over) })
 	return nil
 }
@@ -259,6 +266,23 @@ func TestNoise(t *testing.T) {
 
 // TestBeforeInitialize says what is answered in the place of a gateway, which
 // would end the connection.
+// TestBadRequest says that what is no request and has an id is answered by it,
+// also while another one with that id is open.
+func TestBadRequest(t *testing.T) {
+	bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+		g := r.open()
+		r.say(prompt)
+		want(t, g, prompt)
+		r.say(`{"jsonrpc":"1.0","id":6,"method":"x"}`)
+		want(t, r.editor, `{"jsonrpc":"2.0","id":6,"error":{"code":-32600,"message":"Invalid request: \"jsonrpc\" must be \"2.0\"","data":{"reason":"INVALID_REQUEST"}}}`)
+		r.say(`{"id":2,"method":"x"}`)
+		want(t, r.editor, `{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"Invalid request: \"jsonrpc\" must be \"2.0\"","data":{"reason":"INVALID_REQUEST"}}}`)
+		silent(t, g)
+		write(t, g, `{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`)
+		want(t, r.editor, `{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`)
+	})
+}
+
 func TestBeforeInitialize(t *testing.T) {
 	bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
 		for _, c := range [][2]string{

@@ -42,8 +42,9 @@ func (b *Bridge) fromEditor(ctx context.Context, frame []byte) error {
 	case m.Kind == jsonrpc.Response:
 		b.editorAnswers(ctx, frame, m)
 		return nil
-	case errors.As(err, &bad) && (early || !utf8.Valid(frame)):
-		// A gateway would end a connection that begins so, or holds that.
+	case errors.As(err, &bad) && (early || bad.ID != jsonrpc.NullID || !utf8.Valid(frame)):
+		// A gateway would end a connection that begins so, or holds what is not
+		// UTF-8, and its answer could be taken for one to another request.
 		return b.refuse(bad.ID, jsonrpc.Refusal(bad))
 	case err != nil:
 		b.out.put(ctx, item{frame: frame}) // it is the gateway's to say what is wrong

@@ -103,8 +103,6 @@ func (b *Bridge) gatewayAnswers(frame []byte, m jsonrpc.Message) error {
 		return b.tell(frame)
 	case r.method == "initialize":
 		return b.opened(r, frame, m)
-	case r.answered:
-		return nil
 	}
 	// The session is known before the editor can say anything about it.
 	b.book.settled(r, m)
