@@ -527,6 +527,8 @@ func TestDaemon_Paths(t *testing.T) {
 		conn.Close()
 		if got := string(answer[:n]); !strings.HasPrefix(got, "HTTP/1.1 "+strconv.Itoa(tt.want)+" ") || strings.Contains(got, "canary") {
 			t.Errorf("%s %s: %q, want %d", tt.method, tt.path, got, tt.want)
+		} else if !strings.Contains(got, "frame-ancestors 'none'") || !strings.Contains(got, "nosniff") {
+			t.Errorf("%s %s may be framed or guessed at: %q", tt.method, tt.path, got)
 		}
 	}
 }

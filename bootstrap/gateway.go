@@ -139,6 +139,7 @@ func (g *gateway) routes() http.Handler {
 func state(w http.ResponseWriter, r *http.Request, status int, text string) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

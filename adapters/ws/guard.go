@@ -130,6 +130,7 @@ func (g *Guard) AdmitVisible(w http.ResponseWriter, r *http.Request, methods ...
 // plain sets the headers of every answer that is not the console's.
 func plain(h http.Header) {
 	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 }

@@ -335,6 +335,9 @@ func TestHandshake(t *testing.T) {
 				if r := g.refused(); len(r) != 1 || r[0].Status != tt.want || r[0].Request != answer.Header.Get("X-Request-Id") || r[0].Path != "/acp" {
 					t.Errorf("the log was told %+v", r)
 				}
+				if !strings.Contains(answer.Header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
+					t.Errorf("the answer may be framed: %v", answer.Header)
+				}
 				if answer.Header.Get("Cache-Control") != "no-store" || answer.Header.Get("Referrer-Policy") != "no-referrer" {
 					t.Errorf("the answer's headers are %v", answer.Header)
 				}
