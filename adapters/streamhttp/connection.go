@@ -185,56 +185,6 @@ func (c *connection) Write(frame []byte) error {
 	return nil
 }
 
-// waitForRoom waits until a message may be put on a stream. The lock is held
-// before and after, and given up between.
-func (c *connection) waitForRoom() error {
-	var stalled *time.Timer
-	for {
-		switch {
-		case c.closed:
-			return errClosed
-		case c.lost:
-			return c.why
-		case c.bytes < c.opts.MaxBufferedBytes && c.waiting < c.opts.MaxBuffered:
-			return nil
-		case c.why != nil && !c.heard():
-			return errFull
-		}
-		if stalled == nil {
-			stalled = time.NewTimer(c.opts.Stall)
-			defer stalled.Stop()
-		}
-		c.mu.Unlock()
-		late := false
-		select {
-		case <-c.room:
-			stalled.Reset(c.opts.Stall)
-		case <-stalled.C:
-			late = true
-		}
-		c.mu.Lock()
-		if late {
-			c.lose(fmt.Errorf("the client took nothing of what waits for it for %v", c.opts.Stall))
-			if !c.lost {
-				return errFull // it had ended already
-			}
-		}
-	}
-}
-
-// heard reports whether any stream has a reader. The lock is held.
-func (c *connection) heard() bool {
-	if c.main.reader != nil {
-		return true
-	}
-	for _, s := range c.sessions {
-		if s.reader != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // Close ends the connection: what was written is still sent to those who
 // listen.
 func (c *connection) Close() error {

@@ -51,6 +51,7 @@ type Options struct {
 	MaxMessageBytes  int           // of a posted message; default 16 MiB
 	MaxStreams       int           // session streams of a connection; default 1024
 	MaxBufferedBytes int           // of a connection, not yet sent; default 64 MiB
+	MaxUnreadBytes   int           // the same, of its streams that are open; default 1 MiB
 	MaxBuffered      int           // messages of a connection, not yet sent; default 65536
 	KeptBytes        int           // sent events a stream keeps for Last-Event-ID; default 4 MiB
 	KeptEvents       int           // the same, counted; default 4096
@@ -78,6 +79,7 @@ func (o *Options) setDefaults() {
 	set(&o.MaxMessageBytes, 16<<20)
 	set(&o.MaxStreams, 1024)
 	set(&o.MaxBufferedBytes, 64<<20)
+	set(&o.MaxUnreadBytes, 1<<20)
 	set(&o.MaxBuffered, 1<<16)
 	set(&o.KeptBytes, 4<<20)
 	set(&o.KeptEvents, 4096)

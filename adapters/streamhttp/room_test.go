@@ -55,6 +55,38 @@ func TestRoom(t *testing.T) {
 		synctest.Wait()
 		fill(t, server)
 	})
+	bubble(t, "a client that listens and takes nothing has less", func(t *testing.T) {
+		r := newBubble(t, func(o *streamhttp.Options) { o.MaxUnreadBytes = 150_000 })
+		id, server := r.open()
+		piece := update("s1", repeat(100_000))
+		for range 5 {
+			if !server.taken(piece) {
+				t.Fatal("no room for what it has not asked for yet")
+			}
+		}
+		one := r.listen(id, "s1")
+		for range 5 {
+			one.want(piece)
+		}
+		for i := range 3 { // one is on its way, two wait
+			if !server.taken(piece) {
+				t.Fatalf("no room for message %d of 3", i+1)
+			}
+		}
+		if server.taken(piece) {
+			t.Error("there is room for a fourth")
+		}
+		for range 4 {
+			one.want(piece)
+		}
+		r.listen(id, "")
+		other := update("s2", repeat(100_000))
+		for range 5 {
+			if !server.taken(other) {
+				t.Fatal("no room for another session, whose stream is not opened")
+			}
+		}
+	})
 	bubble(t, "a request that was withdrawn does not", func(t *testing.T) {
 		r := newBubble(t, few)
 		id, server := r.open()

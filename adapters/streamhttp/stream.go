@@ -32,6 +32,7 @@ type stream struct {
 	events []event
 	next   int
 	kept   int    // bytes of the events that were sent
+	unsent int    // bytes of those that wait
 	floor  uint64 // no event after this one was dropped
 	used   bool   // it had an event
 	reader *reader
@@ -72,8 +73,7 @@ func (c *connection) put(s *stream, e event) {
 	e.id = c.events
 	s.used = true
 	s.events = append(s.events, e)
-	c.waiting++
-	c.bytes += len(e.data)
+	c.wait(s, 1, len(e.data))
 	if s.reader != nil {
 		signal(s.reader.wake)
 	}
@@ -120,8 +120,7 @@ func (c *connection) take(s *stream, r *reader, buf []byte) (out []byte, over bo
 		buf = appendEvent(buf, e)
 		s.next++
 		s.kept += len(e.data)
-		c.waiting--
-		c.bytes -= len(e.data)
+		c.wait(s, -1, -len(e.data))
 	}
 	if r.writing = len(buf) > 0; r.writing {
 		s.trim(now, c.opts)
@@ -164,43 +163,10 @@ func (c *connection) drop(s *stream, i int) {
 		s.next--
 		s.kept -= n
 	} else {
-		c.waiting--
-		c.bytes -= n
+		c.wait(s, -1, -n)
 		signal(c.room)
 	}
 	s.events = slices.Delete(s.events, i, i+1)
-}
-
-// trim drops what was sent long ago, and the oldest of what is too much; the
-// last event is kept however long it is.
-func (s *stream) trim(now time.Time, opts *Options) {
-	n := 0
-	for n < s.next {
-		old := now.Sub(s.events[n].at) > keepFor
-		much := s.kept > opts.KeptBytes || s.next-n > opts.KeptEvents
-		if !old && (!much || n == s.next-1) {
-			break
-		}
-		s.kept -= len(s.events[n].data)
-		s.floor = s.events[n].id
-		s.events[n] = event{}
-		n++
-	}
-	s.next -= n
-	if s.events = s.events[n:]; len(s.events) == 0 {
-		s.events = nil
-	}
-}
-
-// trimAll trims every stream.
-func (c *connection) trimAll() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	c.main.trim(now, c.opts)
-	for _, s := range c.sessions {
-		s.trim(now, c.opts)
-	}
 }
 
 // session returns the stream of a session, or nil if there are too many. The
@@ -268,8 +234,7 @@ func (c *connection) rewind(s *stream, after uint64) {
 		s.next--
 		n := len(s.events[s.next].data)
 		s.kept -= n
-		c.waiting++
-		c.bytes += n
+		c.wait(s, 1, n)
 	}
 }
 

@@ -1,0 +1,117 @@
+package streamhttp
+
+import (
+	"fmt"
+	"time"
+)
+
+// waitForRoom waits until a message may be put on a stream. The lock is held
+// before and after, and given up between.
+func (c *connection) waitForRoom() error {
+	var stalled *time.Timer
+	for {
+		switch {
+		case c.closed:
+			return errClosed
+		case c.lost:
+			return c.why
+		case !c.full():
+			return nil
+		case c.why != nil && !c.heard():
+			return errFull
+		}
+		if stalled == nil {
+			stalled = time.NewTimer(c.opts.Stall)
+			defer stalled.Stop()
+		}
+		c.mu.Unlock()
+		late := false
+		select {
+		case <-c.room:
+			stalled.Reset(c.opts.Stall)
+		case <-stalled.C:
+			late = true
+		}
+		c.mu.Lock()
+		if late {
+			c.lose(fmt.Errorf("the client took nothing of what waits for it for %v", c.opts.Stall))
+			if !c.lost {
+				return errFull // it had ended already
+			}
+		}
+	}
+}
+
+// heard reports whether any stream has a reader. The lock is held.
+func (c *connection) heard() bool {
+	if c.main.reader != nil {
+		return true
+	}
+	for _, s := range c.sessions {
+		if s.reader != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// wait counts events that wait to be sent. The lock is held.
+func (c *connection) wait(s *stream, events, bytes int) {
+	c.waiting += events
+	c.bytes += bytes
+	s.unsent += bytes
+}
+
+// full reports whether too much waits to be sent. Of streams that are not
+// opened yet that may be much, for a client may ask for a history before it
+// listens; one that listens takes what there is, or is slow. The lock is held.
+func (c *connection) full() bool {
+	if c.bytes >= c.opts.MaxBufferedBytes || c.waiting >= c.opts.MaxBuffered {
+		return true
+	}
+	if c.bytes < c.opts.MaxUnreadBytes {
+		return false
+	}
+	unread := 0
+	if c.main.reader != nil {
+		unread = c.main.unsent
+	}
+	for _, s := range c.sessions {
+		if s.reader != nil {
+			unread += s.unsent
+		}
+	}
+	return unread >= c.opts.MaxUnreadBytes
+}
+
+// trim drops what was sent long ago, and the oldest of what is too much; the
+// last event is kept however long it is.
+func (s *stream) trim(now time.Time, opts *Options) {
+	n := 0
+	for n < s.next {
+		old := now.Sub(s.events[n].at) > keepFor
+		much := s.kept > opts.KeptBytes || s.next-n > opts.KeptEvents
+		if !old && (!much || n == s.next-1) {
+			break
+		}
+		s.kept -= len(s.events[n].data)
+		s.floor = s.events[n].id
+		s.events[n] = event{}
+		n++
+	}
+	s.next -= n
+	if s.events = s.events[n:]; len(s.events) == 0 {
+		s.events = nil
+	}
+}
+
+// trimAll trims every stream.
+func (c *connection) trimAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	c.main.trim(now, c.opts)
+	for _, s := range c.sessions {
+		s.trim(now, c.opts)
+	}
+}
