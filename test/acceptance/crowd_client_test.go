@@ -35,7 +35,7 @@ type guest struct {
 	outbox chan []byte
 
 	// The crowd's mutex guards the rest.
-	sock    *wsocket
+	sock    *wsocket // nil: it comes by HTTP requests
 	checker *acp1.Checker
 	rng     *rand.Rand // of answers
 	patient bool       // asks are answered at once
@@ -58,8 +58,16 @@ type question struct {
 // arrive connects a client. A gateway that is full is no fault.
 func (c *crowd) arrive() *guest {
 	token := pick(c.rng, "amy", "amy", "amy", "ben", "ben", "eve", "ron")
-	linked := c.rng.IntN(3) == 0
-	g := c.connect(token, linked)
+	var g *guest
+	switch c.rng.IntN(6) {
+	case 0:
+		g = c.guest(token, c.net.posts(c.tokens[token]))
+		g.begin(c.rng.IntN(3) == 0)
+	case 1, 2:
+		g = c.connect(token, true)
+	default:
+		g = c.connect(token, false)
+	}
 	if g == nil {
 		return nil
 	}
@@ -85,24 +93,35 @@ func (c *crowd) connectAs(token string, linked, fs bool) *guest {
 	if err != nil {
 		return nil
 	}
-	g := &guest{
-		c: c, name: "c" + strconv.Itoa(len(c.all)+1), token: token, frames: sock, sock: sock, conn: head.Get("Acp-Connection-Id"),
-		gone: make(chan struct{}), left: make(chan struct{}), outbox: make(chan []byte, 1000), checker: acp1.NewChecker(),
-		rng:  rand.New(rand.NewPCG(c.seed, uint64(len(c.all)))),
-		open: map[string]sent{}, answers: map[string]message{}, asks: map[string]*question{}, views: map[string]*view{}, said: map[string]bool{},
-	}
+	g := c.guest(token, sock)
+	g.sock, g.conn = sock, head.Get("Acp-Connection-Id")
 	if links, _, _ := tether.Answered(head.Get(tether.Header)); links {
 		g.link = tether.New(sock, tether.Options{})
 		g.frames = g.link
 	}
-	c.mu.Lock()
-	c.guests, c.all = append(c.guests, g), append(c.all, g)
-	c.mu.Unlock()
+	g.begin(fs)
+	return g
+}
+
+// guest makes a client of a connection.
+func (c *crowd) guest(token string, frames jsonrpc.Frames) *guest {
+	return &guest{
+		c: c, name: "c" + strconv.Itoa(len(c.all)+1), token: token, frames: frames,
+		gone: make(chan struct{}), left: make(chan struct{}), outbox: make(chan []byte, 1000), checker: acp1.NewChecker(),
+		rng:  rand.New(rand.NewPCG(c.seed, uint64(len(c.all)))),
+		open: map[string]sent{}, answers: map[string]message{}, asks: map[string]*question{}, views: map[string]*view{}, said: map[string]bool{},
+	}
+}
+
+// begin starts to read and write, and introduces the client.
+func (g *guest) begin(fs bool) {
+	g.c.mu.Lock()
+	g.c.guests, g.c.all = append(g.c.guests, g), append(g.c.all, g)
+	g.c.mu.Unlock()
 	go g.read()
 	go g.write()
 	g.request("initialize", fmt.Sprintf(`{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":%v},"session":{%s}}}`,
-		fs, pick(c.rng, ``, `"notices":{}`)), sent{})
-	return g
+		fs, pick(g.c.rng, ``, `"notices":{}`)), sent{})
 }
 
 // read is the client's reader. It ends with the connection.
@@ -180,7 +199,9 @@ func (g *guest) leave() {
 		sock := g.sock
 		g.over = true
 		g.c.mu.Unlock()
-		_ = sock.Close()
+		if sock != nil {
+			_ = sock.Close()
+		}
 	})
 }
 

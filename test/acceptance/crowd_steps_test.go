@@ -65,6 +65,18 @@ func (g *guest) lose() {
 	g.c.mu.Lock()
 	sock := g.sock
 	g.c.mu.Unlock()
+	if p, ok := g.frames.(*posts); ok {
+		switch g.c.rng.IntN(4) {
+		case 0:
+			p.bye()
+			g.leave()
+		case 1:
+			g.leave()
+		default:
+			p.cut()
+		}
+		return
+	}
 	g.away.Store(int64(pick(g.c.rng, 0, time.Millisecond, 100*time.Millisecond, 3*time.Second, time.Minute)))
 	switch g.c.rng.IntN(6) {
 	case 0:
