@@ -143,11 +143,11 @@ func (t *turn) makeUp(list []entry) {
 	if t.closed {
 		return
 	}
-	seen := map[*utterance]bool{}
+	m := &makingUp{seen: map[*utterance]bool{}}
 	for _, e := range list {
 		switch e.role {
 		case "assistant":
-			t.makeUpMessage(e, seen)
+			t.makeUpMessage(e, m)
 		case "toolResult":
 			c := t.call(e.call)
 			t.open(c, e.tool, nil)
@@ -156,70 +156,73 @@ func (t *turn) makeUp(list []entry) {
 	}
 }
 
+// makingUp is how far a transcript of a run was compared with what was told.
+type makingUp struct {
+	seen  map[*utterance]bool // what entries were found to be
+	calls int                 // tool calls so far
+}
+
 // makeUpMessage does so for one message: its thoughts, its text, its calls.
-func (t *turn) makeUpMessage(e entry, seen map[*utterance]bool) {
-	whole := messageText(rawOf(e.raw))
-	if len(e.content) > 0 && e.content[0] == '[' {
-		for c := range jsonrpc.Elements(e.content) {
-			f := fieldsOf(c)
-			if f.text("type") == "thinking" {
-				t.speak(t.said.thoughtOf(or(f.text("thinking"), f.text("text")), seen))
-			}
+func (t *turn) makeUpMessage(e entry, m *makingUp) {
+	for c := range jsonrpc.Elements(e.content) {
+		if f := fieldsOf(c); f.text("type") == "thinking" {
+			t.speak(t.said.thoughtOf(or(f.text("thinking"), f.text("text")), m))
 		}
 	}
-	if strings.TrimSpace(whole) != "" {
-		t.speak(t.said.messageOf(e.item, whole, seen))
-	}
+	t.speak(t.said.messageOf(e.item, messageText(rawOf(e.raw)), m))
 	for c := range jsonrpc.Elements(e.content) {
-		f := fieldsOf(c)
-		if f.text("type") == "toolCall" && f.text("id") != "" {
+		if f := fieldsOf(c); f.text("type") == "toolCall" && f.text("id") != "" {
+			m.calls++
 			t.open(t.call(f.text("id")), f.text("name"), f["arguments"])
 		}
 	}
 }
 
-// messageOf says what is missing of a message of the transcript: the one that
-// was told so far, if one was. seen holds those that others of the transcript
-// are.
-func (s *said) messageOf(item, whole string, seen map[*utterance]bool) []domain.Update {
-	if !s.fromAgent && s.holds(whole) { // chat tells several messages as one
+// messageOf says what is missing of a message of the transcript.
+func (s *said) messageOf(item, whole string, m *makingUp) []domain.Update {
+	if strings.TrimSpace(whole) == "" || !s.fromAgent && s.holds(whole) { // chat tells several messages as one
 		return nil
 	}
-	u := s.same(s.messages, item, whole, seen)
-	if u == nil {
-		u = &utterance{item: item, id: s.next()}
-		s.messages = append(s.messages, u)
-	}
-	seen[u] = true
-	return s.until(u, whole)
+	return s.entry(&s.messages, &utterance{item: item, after: m.calls}, whole, m)
 }
 
 // thoughtOf does so for a thought.
-func (s *said) thoughtOf(whole string, seen map[*utterance]bool) []domain.Update {
+func (s *said) thoughtOf(whole string, m *makingUp) []domain.Update {
 	if strings.TrimSpace(whole) == "" {
 		return nil
 	}
-	u := s.same(s.thoughts, "", whole, seen)
+	return s.entry(&s.thoughts, &utterance{thought: true, after: m.calls}, whole, m)
+}
+
+// entry says what is missing of an entry: of what was told of it, or all of
+// it. White space at its end is not told behind the rest.
+func (s *said) entry(told *[]*utterance, as *utterance, whole string, m *makingUp) []domain.Update {
+	u := same(*told, as, whole, m)
 	if u == nil {
-		u = &utterance{id: s.next(), thought: true}
-		s.thoughts = append(s.thoughts, u)
+		u = as
+		u.id = s.next()
+		*told = append(*told, u)
+	} else {
+		whole = strings.TrimRight(whole, " \t\r\n")
 	}
-	seen[u] = true
+	m.seen[u] = true
 	return s.until(u, whole)
 }
 
-// same finds what was told of a text: by its name, or as its beginning.
-func (s *said) same(list []*utterance, item, whole string, seen map[*utterance]bool) *utterance {
+// same finds what was told of an entry: by its name, or as its beginning in
+// its place between the tool calls.
+func same(told []*utterance, as *utterance, whole string, m *makingUp) *utterance {
 	var best *utterance
-	for _, u := range list {
-		if seen[u] {
+	for _, u := range told {
+		if m.seen[u] {
 			continue
 		}
-		if item != "" && u.item == item {
+		if as.item != "" && u.item == as.item {
 			return u
 		}
 		have := strings.TrimSpace(u.text.String())
-		if have != "" && strings.HasPrefix(strings.TrimSpace(whole), have) && (best == nil || u.text.Len() > best.text.Len()) {
+		if u.after == as.after && have != "" && strings.HasPrefix(strings.TrimSpace(whole), have) &&
+			(best == nil || u.text.Len() > best.text.Len()) {
 			best = u
 		}
 	}

@@ -22,7 +22,7 @@ func (b *Bridge) replay(ctx context.Context, what string, s *session) error {
 		return b.worded(ctx, what, err)
 	}
 	runs := map[string]*turn{}
-	seen := map[string]map[*utterance]bool{}
+	seen := map[string]*makingUp{}
 	for i, e := range h.entries {
 		if e.role == "user" {
 			b.replayPrompt(ctx, s, e)
@@ -34,7 +34,7 @@ func (b *Bridge) replay(ctx context.Context, what string, s *session) error {
 			t = newTurn(b, s, run)
 			t.own, t.accepted = false, true
 			t.said.fromAgent = true
-			runs[run], seen[run] = t, map[*utterance]bool{}
+			runs[run], seen[run] = t, &makingUp{seen: map[*utterance]bool{}}
 		}
 		t.mu.Lock()
 		switch e.role {

@@ -2,6 +2,7 @@ package openclaw
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,7 @@ type said struct {
 	run       string
 	fromAgent bool // the agent's stream tells the text
 	doubts    int  // how often events may have been left out
+	calls     int  // how many tool calls were told
 	messages  []*utterance
 	thoughts  []*utterance
 	count     int
@@ -27,6 +29,7 @@ type utterance struct {
 	item    string // the Gateway's name, "" for none
 	id      domain.MessageID
 	thought bool
+	after   int // how many tool calls were told before it
 	doubts  int // as many as there were when it was last compared with the whole
 	text    strings.Builder
 }
@@ -34,17 +37,20 @@ type utterance struct {
 // doubt has every message compared with the whole once more.
 func (s *said) doubt() { s.doubts++ }
 
-// message finds the message of that name, or begins it.
+// message finds the message of that name, or begins it. A message that the
+// transcript told of has no name until the Gateway goes on with it.
 func (s *said) message(item string) *utterance {
-	if item == "" && len(s.messages) > 0 {
-		return s.messages[len(s.messages)-1]
-	}
 	for i := len(s.messages) - 1; i >= 0; i-- {
-		if s.messages[i].item == item {
-			return s.messages[i]
+		u := s.messages[i]
+		if u.item == item && (item != "" || u.after == s.calls) {
+			return u
+		}
+		if (u.item == "" || item == "") && u.after == s.calls && i == len(s.messages)-1 {
+			u.item = or(item, u.item)
+			return u
 		}
 	}
-	u := &utterance{item: item, id: s.next(), doubts: -1}
+	u := &utterance{item: item, id: s.next(), after: s.calls, doubts: -1}
 	s.messages = append(s.messages, u)
 	return u
 }
@@ -69,17 +75,20 @@ func (u *utterance) more(piece string) []domain.Update {
 
 // until says what is missing of the whole message. A whole that is another
 // message than the one that was told cannot be made of it; it is told as a new
-// one.
+// one. As long as the wholes are no longer than what was told, further pieces
+// may be a part of it, and their wholes are looked at, too.
 func (s *said) until(u *utterance, whole string) []domain.Update {
-	u.doubts = s.doubts
 	have := u.text.String()
 	solid := strings.TrimRight(have, " \t\r\n")
 	switch {
 	case strings.HasPrefix(whole, have):
+		u.doubts = s.doubts
 		return u.more(whole[len(have):])
 	case strings.HasPrefix(have, strings.TrimRight(whole, " \t\r\n")):
+		u.doubts = -1
 		return nil // it is behind what was told, or ends in white space
 	case strings.HasPrefix(whole, solid):
+		u.doubts = s.doubts
 		return u.more(strings.TrimLeft(whole[len(solid):], " \t\r\n"))
 	}
 	return s.replace(u, whole)
@@ -140,7 +149,7 @@ func (s *said) thinking(data fields) []domain.Update {
 	begins := string(delta) == string(whole)
 	again := last != nil && last.doubts != s.doubts && strings.HasPrefix(text(whole), last.text.String())
 	if last == nil || begins && !again {
-		last = &utterance{id: s.next(), thought: true, doubts: -1}
+		last = &utterance{id: s.next(), thought: true, after: s.calls, doubts: -1}
 		s.thoughts = append(s.thoughts, last)
 	}
 	return s.piece(last, delta, whole)
@@ -157,32 +166,28 @@ func (s *said) preamble(item, whole string) []domain.Update {
 	return s.until(s.message(item), whole)
 }
 
-// final takes the text that a run ended with.
+// final takes the text that a run ended with: its last message, or, as some
+// Gateways have it, all of them.
 func (s *said) final(whole string) []domain.Update {
-	if strings.TrimSpace(whole) == "" {
+	if strings.TrimSpace(whole) == "" || s.holds(whole) {
 		return nil
 	}
-	if len(s.messages) == 0 {
-		return s.message("").more(whole)
-	}
-	last := s.messages[len(s.messages)-1]
-	if have := last.text.String(); strings.HasPrefix(whole, have) {
-		return last.more(whole[len(have):])
-	}
-	if s.holds(whole) {
-		return nil
-	}
-	return s.until(last, whole)
+	return s.until(s.message(""), whole)
 }
 
-// holds reports whether all of a text was told, whatever the white space
-// between messages.
+// holds reports whether a text is what was told since the last tool call, or
+// all that was told, whatever the white space between messages.
 func (s *said) holds(whole string) bool {
-	var all []string
+	var all, last []string
 	for _, u := range s.messages {
-		all = append(all, strings.Fields(u.text.String())...)
+		words := strings.Fields(u.text.String())
+		all = append(all, words...)
+		if u.after == s.calls {
+			last = append(last, words...)
+		}
 	}
-	return strings.Contains(strings.Join(all, " "), strings.Join(strings.Fields(whole), " "))
+	words := strings.Fields(whole)
+	return slices.Equal(words, last) || slices.Equal(words, all)
 }
 
 // notice says something in the Gateway's place, as a message of its own.

@@ -79,6 +79,7 @@ func (t *turn) open(c *toolCall, name string, args json.RawMessage) {
 		return
 	}
 	c.told, c.args = true, args
+	t.said.calls++
 	cwd, base := t.session.places()
 	describe(&c.opened, name, c.title, args, or(base, cwd))
 	c.opened.Status = domain.CallInProgress

@@ -82,6 +82,7 @@ func (t *turn) release() {
 	}
 	held := t.held
 	t.held = nil
+	t.said.doubt() // what was made up for may be what is held, too
 	for _, e := range held {
 		t.take(e)
 	}
