@@ -28,6 +28,11 @@
 // loses a client's socket without a goodbye, a cut the sockets below all of
 // them; reconnect comes back to the daemon that still runs.
 //
+// Besides the scripts, random clients are let loose: one after the other and
+// side by side on an App (walk_test.go), and many at a time on the sessions of a
+// daemon (crowd_test.go), which is whole but for its network, and in a bubble.
+// crowd_cases_test.go and crowd_asks_test.go are cases of the same daemon.
+//
 // The variable $WORK is the session's directory, $DATA the data directory and
 // $CONFIG the configuration directory, in scripts, models and settings.
 // Monitors (monitor_test.go) watch every run. Every run is given secrets, in its

@@ -41,16 +41,6 @@ func (s *Service) Lose(c ports.Client) {
 	}
 }
 
-// Absent says that the connection of a client is interrupted, or goes on: its
-// transport keeps what it is told meanwhile. It keeps what it has, unless
-// another client opens that; then it is told of the loss when it is back. It
-// does not block.
-func (s *Service) Absent(c ports.Client, away bool) {
-	s.reg.mu.Lock()
-	defer s.reg.mu.Unlock()
-	s.reg.absent.set(c, away, s.p.Clock())
-}
-
 // await waits for somebody to come and take a slot, whose client is lost. The
 // caller holds the registry's mutex.
 func (s *Service) await(sl *slot) {

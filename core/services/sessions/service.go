@@ -5,7 +5,15 @@
 //
 // Read next: registry.go (the places), admission.go (the queue of a place),
 // live.go (what a place holds), then new.go, open.go, close.go and delete.go,
-// which are the methods.
+// which are the methods. How clients share a session: attachment.go (who is
+// told and asked), feed.go (in which order), handover.go (one in place of
+// another), lose.go and absence.go (none for a while), observe.go and watcher.go
+// (more than one).
+//
+// Locks are taken in this order: Feed.Recording, Feed.Sending, the registry's
+// mutex, an attachment's, a watcher's. Live.lock is taken with Recording held,
+// or with none; it, Recording and Sending are held over waiting, the mutexes
+// never are.
 package sessions
 
 import (
