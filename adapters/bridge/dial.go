@@ -109,18 +109,26 @@ func (b *Bridge) channel(d Dialled) *channel {
 }
 
 // strikes is how often in a row a link may be cut without anything having come
-// over it, before it is given up: what is sent may be what cuts it.
-const strikes = 3
+// over it, before it is given up: what is sent may be what cuts it. On a bad
+// line that happens to any long frame, and giving up costs what the link keeps,
+// so there are many, further and further apart: some twenty seconds in all.
+const strikes = 12
 
 // resume takes a channel up again whose socket was lost. When the gateway
 // does not know it any more the error is errLost, and the new connection that
 // it gave instead is kept for connect.
 func (b *Bridge) resume(ctx context.Context, ch *channel) error {
-	o := outage{since: time.Now(), limit: b.cfg.LostLimit}
+	o := outage{since: time.Now(), limit: b.cfg.LostLimit, tries: ch.cuts}
 	if ch.cuts++; ch.cuts > strikes {
+		b.cfg.Log("the connection was cut %d times in a row with nothing between; it is given up", strikes)
 		return errLost
 	}
 	b.cfg.Log("the connection was cut")
+	if ch.cuts > 1 {
+		if err := o.wait(ctx, b, errLost); err != nil {
+			return err
+		}
+	}
 	for {
 		ticket, received, err := ch.link.Fence()
 		if err != nil {
