@@ -13,6 +13,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/berth-dev/berth/adapters/ws"
@@ -253,4 +254,55 @@ func TestGateway_SlowBody(t *testing.T) {
 			}
 		})
 	}
+}
+
+// onePipe is a listener for one connection without a network.
+type onePipe struct {
+	conn chan net.Conn
+	over chan struct{}
+}
+
+func (p onePipe) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conn:
+		return c, nil
+	case <-p.over:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p onePipe) Close() error {
+	close(p.over)
+	return nil
+}
+
+func (p onePipe) Addr() net.Addr { return &net.UnixAddr{Net: "unix"} }
+
+// TestBounded_Unread: who takes nothing of what he asked for is hung up on.
+func TestBounded_Unread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := onePipe{make(chan net.Conn), make(chan struct{})}
+		s := &http.Server{Handler: bounded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(make([]byte, 1<<20))
+		}))}
+		served := make(chan error, 1)
+		go func() { served <- s.Serve(l) }() // ends with Close
+		ours, theirs := net.Pipe()
+		l.conn <- theirs
+		if _, err := io.WriteString(ours, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		time.Sleep(answerTime + time.Second)
+		if n, err := io.Copy(io.Discard, ours); err != nil || n > 64<<10 {
+			t.Errorf("after %v it still had %d bytes: %v", time.Since(start), n, err)
+		}
+		if took := time.Since(start); took > answerTime+2*time.Second {
+			t.Errorf("it ended after %v", took)
+		}
+		_ = s.Close()
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
 }
