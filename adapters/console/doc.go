@@ -8,7 +8,8 @@
 // parser of HTML, and the page's policy has browsers refuse it.
 //
 // Modules without nodes hold the logic and run anywhere: state.js what a
-// session shows, markdown.js, diff.js, text.js, wire.js the connection. Those
-// with nodes draw: view.js, call.js, dialogs.js, sidebar.js; main.js puts them
-// together. test/console tests both kinds.
+// session shows, opened.js one that is open, wire.js the connection, markdown.js,
+// diff.js, text.js, files.js. Those with nodes draw: view.js and items.js the
+// story, call.js a call, head.js what stands around it, dialogs.js questions,
+// sidebar.js the list; main.js puts them together. test/console tests both kinds.
 package console

@@ -196,7 +196,7 @@ func (r *runner) browserStage(ctx context.Context) ([]skip, error) {
 	if err := r.exec(r.command(ctx, "go", "build", "-o", berth, "./cmd/berth")); err != nil {
 		return nil, err
 	}
-	cmd := r.command(ctx, "node", "--test", "page.test.mjs", "foreign.test.mjs", "use.test.mjs", "states.test.mjs")
+	cmd := r.command(ctx, "node", "run.mjs")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "BERTH_BIN="+berth, "CHROMIUM="+chromium)
 	return nil, r.exec(cmd)

@@ -13,11 +13,13 @@ const skip = await missing();
 describe("every state", {skip, concurrency: false}, () => {
   let b;
   let d;
+  let context; // a tab of its own for each state, but files are loaded once
   const afters = [];
 
   before(async () => {
     d = await new Daemon({after: (fn) => afters.push(fn)}, {script: '--- next always\ntext "x"\n'}).start();
     b = await browser({after: (fn) => afters.push(fn)});
+    context = await b.createBrowserContext();
   });
   after(async () => {
     for (const fn of afters.reverse()) await fn();
@@ -25,9 +27,8 @@ describe("every state", {skip, concurrency: false}, () => {
 
   for (const [name, arrange, {signIn = true} = {}] of states) {
     test(name, async (t) => {
-      const context = await b.createBrowserContext();
-      t.after(() => context.close());
       const c = await Console.open(b, d, {context, before: pretend});
+      t.after(() => c.page.close());
       if (signIn) await c.signIn("tok");
       await arrange(c);
       const wrong = [];

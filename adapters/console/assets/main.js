@@ -1,16 +1,17 @@
 // The page: keeps the connection, and puts the parts together.
 import {Attach} from "./attach.js";
+import {Banner} from "./banner.js";
 import {Begin} from "./begin.js";
 import {colours} from "./colours.js";
 import {Composer} from "./composer.js";
 import {Permissions} from "./dialogs.js";
 import {drawHead, titleOf} from "./head.js";
+import {entitle, say, spoken, turnEnded} from "./heard.js";
 import {Menu} from "./menu.js";
 import {el, icon} from "./nodes.js";
 import {Opened} from "./opened.js";
 import {Sidebar} from "./sidebar.js";
 import {probe, SignIn} from "./signin.js";
-import {words} from "./state.js";
 import {line} from "./text.js";
 import {Feed} from "./view.js";
 import {Connection} from "./wire.js";
@@ -21,7 +22,6 @@ let link = null;
 let current = null; // what the page shows
 let shownSession = null;
 let restored = false; // the address has been followed once
-let everReady = false;
 let looksOnly = false; // the token may observe and do nothing else
 
 const call = (method, params) => (link ? link.call(method, params) : Promise.reject(new Error("not connected")));
@@ -44,7 +44,7 @@ function signOut(problem = "") {
 	for (const id of opened.keys()) permissions.forget(id);
 	opened.clear();
 	current = shownSession = null;
-	restored = everReady = false;
+	restored = false;
 	sidebar.forgetAll();
 	composer.forget();
 	attach.forget();
@@ -84,20 +84,12 @@ function connect(token) {
 	link.start();
 }
 
+const banner = new Banner($("link"), () => link?.retry());
+
 function linkState(state, detail) {
-	const banner = $("link");
-	const text = {
-		connecting: everReady ? "Connecting again…" : "Connecting…",
-		waiting: `The connection is lost; next try in ${Math.max(1, Math.round(detail / 1000))} s. What runs goes on.`,
-	}[state];
-	banner.hidden = !text;
-	banner.firstElementChild.textContent = text ?? "";
-	banner.querySelector("button").hidden = state !== "waiting";
+	banner.show(state, detail);
 	if (state === "waiting") for (const o of opened.values()) o.lost();
-	if (state === "refused") {
-		banner.hidden = true;
-		signOut(detail);
-	}
+	if (state === "refused") signOut(detail);
 }
 
 /** wake finds out what happened while nobody looked. */
@@ -108,7 +100,6 @@ function wake() {
 	drawTitle();
 }
 
-$("link").querySelector("button").addEventListener("click", () => link?.retry());
 addEventListener("online", wake);
 addEventListener("pageshow", wake);
 document.addEventListener("visibilitychange", () => !document.hidden && wake());
@@ -119,7 +110,6 @@ setInterval(() => {
 
 /** begin is called with each new connection. */
 async function begin(init) {
-	everReady = true;
 	signIn.done();
 	$("app").hidden = false;
 	const info = init.agentInfo ?? {};
@@ -249,8 +239,8 @@ document.addEventListener("keydown", () => (keyed = true), true);
 document.addEventListener("pointerdown", () => (keyed = false), true);
 
 let headFrame = false;
-let unseen = ""; // what a turn came to while the page was not looked at
 const wasRunning = new WeakMap();
+const drawTitle = () => $("signin").hidden && entitle(current ? titleOf(current, rowOf(current.id)) : "", permissions.sessions().size);
 const headFacts = (o) => ({row: rowOf(o.id), looksOnly, asking: permissions.calls(o.id).size > 0});
 
 /** changed is called for everything that changes in an open session. */
@@ -261,7 +251,7 @@ function changed(o) {
 		sidebarSoon();
 		sidebar.draw();
 		if (o === current) say(o.running ? "The agent works" : spoken(o));
-		if (!o.running && document.hidden && o.mode !== "away") unseen = o.id;
+		if (!o.running && o.mode !== "away") turnEnded();
 		drawTitle();
 	}
 	if (o !== current) {
@@ -285,30 +275,6 @@ function changed(o) {
 		// The box is not there in a session that is only watched.
 		if (had && $("composer").hidden) $("session").focus();
 	});
-}
-
-/** drawTitle names the page, and calls from a tab in the background. */
-function drawTitle() {
-	if (!$("signin").hidden) return;
-	if (!document.hidden) unseen = "";
-	const asking = permissions.sessions().size;
-	const mark = asking ? `(${asking}) Permission needed: ` : unseen ? "✓ " : "";
-	document.title = `${mark}${current ? `${line(titleOf(current, rowOf(current.id)), 60)} · ` : ""}Berth`;
-}
-
-// -- What is heard
-
-/** say tells readers of the screen one thing; what streams is not read out as it comes. */
-function say(text) {
-	$("say").textContent = text;
-}
-
-/** spoken is what is read out when a turn ends: the beginning of the answer. */
-function spoken(o) {
-	if (o.mode === "away") return "The connection is lost";
-	const end = o.session.items.findLast((i) => i.type === "agent" || i.type === "user" || (i.type === "end" && i.text));
-	if (end?.type === "end") return `The turn failed: ${line(end.text, 200)}`;
-	return end?.type === "agent" ? `The agent answered: ${line(words(end.blocks).replace(/[*#`_|>]/g, ""), 400)}` : "The turn has ended";
 }
 
 // -- What the person does

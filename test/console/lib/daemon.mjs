@@ -25,7 +25,7 @@ export function binary() {
 }
 
 /** until resolves with what look returns once that is true, asking again at each change. */
-export async function until(look, what, ms = 20_000) {
+export async function until(look, what, ms = 60_000) {
   const end = Date.now() + ms;
   for (;;) {
     const found = await look();

@@ -38,6 +38,7 @@ export class Console {
     const c = new Console();
     c.page = await (context ?? b).newPage();
     c.daemon = daemon;
+    c.page.setDefaultTimeout(60_000); // a busy machine is no fault of the page
     await c.page.setViewport({width, height});
     await c.page.emulateMediaFeatures([{name: "prefers-color-scheme", value: scheme}]);
     const fine = (text) => allow.some((a) => text.includes(a));
@@ -96,11 +97,11 @@ export class Console {
 
   /** idle waits until nothing runs. */
   idle() {
-    return this.page.waitForFunction(() => document.getElementById("working").hidden && !document.getElementById("send").disabled, {timeout: 20_000});
+    return this.page.waitForFunction(() => document.getElementById("working").hidden && !document.getElementById("send").disabled, {timeout: 60_000});
   }
 
   async asked() {
-    await this.page.waitForSelector("#ask[open]", {timeout: 20_000});
+    await this.page.waitForSelector("#ask[open]", {timeout: 60_000});
     return this.text("#ask");
   }
 
