@@ -75,12 +75,13 @@ type client struct {
 
 // view is what a client saw of a session since its newest prompt.
 type view struct {
-	begun   chan struct{} // closed with the first update
+	begun   chan struct{} // closed with the first words or call of the agent
 	first   chan struct{} // closed with the first words of the agent
 	at      time.Time     // when they came
 	chunks  int
 	updates int
 	lags    []time.Duration // from the endpoint to here, one for each chunk
+	started bool            // begun is closed
 	ended   bool            // the prompt was answered
 }
 
@@ -266,10 +267,13 @@ func (c *client) update(message []byte) {
 	if v == nil || bytes.Contains(message, isNotice) {
 		return
 	}
-	if v.updates++; v.updates == 1 {
+	v.updates++
+	turns := text || bytes.Contains(message, isCall)
+	if turns && !v.started {
+		v.started = true
 		close(v.begun)
 	}
-	if v.ended && (text || bytes.Contains(message, isCall)) {
+	if turns && v.ended {
 		c.book.fault("an update behind the answer of its prompt: %.400s", message)
 	}
 	if !text {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -25,6 +26,9 @@ type host struct {
 	log    string
 	url    string // of /acp, for a WebSocket
 	tokens []string
+
+	mu     sync.Mutex
+	shared []*http.Client
 }
 
 // perToken is how many sessions are begun with one token, which may begin 120
@@ -151,14 +155,29 @@ const (
 	overSocket = "WebSocket"
 	overHTTP   = "HTTP/1.1"
 	overHTTP2  = "HTTP/2"
+	// overShared is HTTP/2 as behind a proxy: many clients on one network
+	// connection.
+	overShared = "HTTP/2 behind a proxy"
 )
+
+// behindProxy is how many clients share a network connection.
+const behindProxy = 100
 
 // way is a dialer of a kind, for a client.
 func (h *host) way(kind string, client int) dialer {
 	if kind == overSocket {
 		return dialSocket(h.url, h.token(client))
 	}
-	return dialStreams(h.httpURL(), h.token(client), kind == overHTTP2)
+	network := newNetwork(kind != overHTTP)
+	if kind == overShared {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for len(h.shared) <= client/behindProxy {
+			h.shared = append(h.shared, network)
+		}
+		network = h.shared[client/behindProxy]
+	}
+	return dialStreams(h.httpURL(), h.token(client), network)
 }
 
 // page are the values of a scrape, by name and labels.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -14,16 +15,88 @@ import (
 // spare is how many connections more than the idle ones a daemon takes.
 const spare = 5
 
-// idleStage measures what connections cost that do nothing.
-func idleStage(ctx context.Context, b *daemonBench, r *report) error {
-	for _, kind := range []string{overSocket, overHTTP, overHTTP2} {
-		for _, sessions := range []bool{false, true} {
-			if err := b.idle(ctx, r, kind, sessions); err != nil {
+// idleStage measures what connections cost that do nothing. The daemons of all
+// kinds rest at the same time.
+func idleStage(ctx context.Context, b *daemonBench, r *report) (err error) {
+	var all []*rested
+	defer func() {
+		for _, d := range all {
+			d.crowd.end()
+			err = errors.Join(err, d.h.stop())
+		}
+	}()
+	for _, kind := range []string{overSocket, overHTTP, overHTTP2, overShared} {
+		for _, had := range []past{hadNothing, hadSession, hadTurn} {
+			d, err := b.prepare(ctx, kind, had)
+			if d != nil {
+				all = append(all, d)
+			}
+			if err != nil {
 				return fmt.Errorf("%s: %w", kind, err)
 			}
 		}
 	}
+	if err := pause(ctx, b.settle); err != nil {
+		return err
+	}
+	for _, d := range all {
+		if err := d.fill(ctx, b, r); err != nil {
+			return fmt.Errorf("%s: %w", d.name, err)
+		}
+	}
+	if err := pause(ctx, b.settle); err != nil {
+		return err
+	}
+	for _, d := range all {
+		if err := d.judge(r); err != nil {
+			return fmt.Errorf("%s: %w", d.name, err)
+		}
+	}
+	for _, d := range all {
+		if err := d.leave(ctx, b, r); err != nil {
+			return fmt.Errorf("%s: %w", d.name, err)
+		}
+	}
 	return nil
+}
+
+// pause waits for d, unless ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// past is what idle clients did before.
+type past int
+
+const (
+	hadNothing past = iota
+	hadSession      // opened a session
+	hadTurn         // and had a turn of some hundred words at once
+)
+
+func (p past) String() string {
+	return [...]string{"", " with a session", " with a session that had a turn"}[p]
+}
+
+// rested is a daemon whose clients do nothing.
+type rested struct {
+	h      *host
+	kind   string
+	had    past
+	name   string
+	book   *ledger
+	work   string
+	crowd  crowd
+	before usage
+	soon   usage // right after all have connected
+	base   page
 }
 
 // crowd are clients that are connected.
@@ -80,88 +153,89 @@ func (b *daemonBench) gather(ctx context.Context, h *host, kind string, n int, b
 	return c, errors.Join(errs...)
 }
 
-// idle measures one kind of connection, with a session each or without.
-func (b *daemonBench) idle(ctx context.Context, r *report, kind string, sessions bool) (err error) {
-	name := fmt.Sprintf("%s, idle", kind)
-	if sessions {
-		name += " with a session"
-	}
-	h, err := b.host(ctx, "idle-"+filepath.Base(kind)+fmt.Sprint(sessions), limits{connections: b.daemonOptions.idle + spare, sessions: b.daemonOptions.idle + 10})
+// prepare starts a daemon and has it do once what is made once.
+func (b *daemonBench) prepare(ctx context.Context, kind string, had past) (*rested, error) {
+	d := &rested{kind: kind, had: had, name: kind + ", idle" + had.String(), book: newLedger()}
+	place := strings.NewReplacer(" ", "-", ",", "", "/", "").Replace(d.name)
+	h, err := b.host(ctx, place, limits{connections: b.daemonOptions.idle + spare, sessions: b.daemonOptions.idle + 10})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, h.stop()) }()
-	book := newLedger()
-	work := filepath.Join(h.dir, "work")
-	if err := os.Mkdir(work, 0o700); err != nil {
-		return err
+	d.h, d.work = h, filepath.Join(h.dir, "work")
+	if err := os.Mkdir(d.work, 0o700); err != nil {
+		return d, err
 	}
-	populate := func(n int) (*crowd, error) {
-		c, err := b.gather(ctx, h, kind, n, book)
-		for i := 0; sessions && err == nil && i < len(c.clients); i++ {
-			_, err = c.clients[i].newSession(work)
-		}
-		return c, err
-	}
-	first, err := populate(10) // what is made once is not counted
-	if err != nil {
-		return err
-	}
-	first.end()
-	before, base, err := h.rest(ctx, b.settle)
-	if err != nil {
-		return err
-	}
-	c, err := populate(b.daemonOptions.idle)
-	if err != nil {
-		return err
-	}
-	soon, err := h.usage()
-	if err != nil {
-		return err
-	}
-	after, full, err := h.rest(ctx, b.settle)
-	if err != nil {
-		return err
-	}
-	n := float64(len(c.clients))
-	each := (after.rss - before.rss) / n
-	r.hold(name+": resident memory for each", "≤ 60 KiB", each <= 60, "**%.1f KiB** (right after %.1f, PSS %.1f; of %d, base %.1f MiB)",
-		each, (soon.rss-before.rss)/n, (after.pss-before.pss)/n, len(c.clients), before.rss/1024)
-	r.add(name+": goroutines, descriptors, heap for each", "%.1f, %.1f, %.1f KiB",
-		(full["go_goroutines"]-base["go_goroutines"])/n, float64(after.fds-before.fds)/n, (full["go_memstats_heap_alloc_bytes"]-base["go_memstats_heap_alloc_bytes"])/n/1024)
-	if !sessions {
-		took, _ := spread3(c.took)
-		r.add(fmt.Sprintf("%s: %d connects, eight at a time", kind, len(c.clients)), "%.2f s; each %s", c.all.Seconds(), took)
-		if err := b.overfill(ctx, r, h, kind, c, book); err != nil {
-			return err
+	err = d.populate(ctx, b, 10)
+	d.crowd.end()
+	return d, err
+}
+
+// populate connects clients.
+func (d *rested) populate(ctx context.Context, b *daemonBench, n int) error {
+	c, err := b.gather(ctx, d.h, d.kind, n, d.book)
+	d.crowd = *c
+	for i := 0; d.had >= hadSession && err == nil && i < len(c.clients); i++ {
+		s := seat{c: c.clients[i]}
+		if s.session, err = s.c.newSession(d.work); err == nil && d.had == hadTurn {
+			err = b.drink(s, 300)
 		}
 	}
-	c.end()
-	_, faults := book.snapshot()
-	for fault, n := range faults {
-		r.hold(name+": faults", "0", false, "%d × %s", n, fault)
+	return err
+}
+
+// fill reads the base and connects all.
+func (d *rested) fill(ctx context.Context, b *daemonBench, r *report) (err error) {
+	if d.before, d.base, err = d.h.read(ctx); err != nil {
+		return err
 	}
-	gone, left, err := h.quiet(ctx, b.calm, func(u usage, p page) bool {
-		return u.fds <= before.fds && p["go_goroutines"] <= base["go_goroutines"]
+	if err := d.populate(ctx, b, b.daemonOptions.idle); err != nil {
+		return err
+	}
+	if d.soon, err = d.h.usage(); err != nil || d.had != hadNothing {
+		return err
+	}
+	took, _ := spread3(d.crowd.took)
+	r.add(fmt.Sprintf("%s: %d connects, eight at a time", d.kind, len(d.crowd.clients)), "%.2f s; each %s", d.crowd.all.Seconds(), took)
+	return b.overfill(ctx, r, d.h, d.kind, &d.crowd, d.book)
+}
+
+// judge reads what the connections cost. The aim is one for connections; what
+// a session may cost besides is that of sessions.
+func (d *rested) judge(r *report) error {
+	after, full, err := d.h.read(context.Background())
+	if err != nil {
+		return err
+	}
+	n, most := float64(len(d.crowd.clients)), 60.0
+	if d.had != hadNothing {
+		most += 40
+	}
+	each := (after.rss - d.before.rss) / n
+	r.hold(d.name+": resident memory for each", fmt.Sprintf("≤ %.0f KiB", most), each <= most, "**%.1f KiB** (right after connecting %.1f, PSS %.1f; %d of them, base %.1f MiB)",
+		each, (d.soon.rss-d.before.rss)/n, (after.pss-d.before.pss)/n, len(d.crowd.clients), d.before.rss/1024)
+	r.add(d.name+": goroutines, descriptors, heap for each", "%.1f, %.1f, %.1f KiB",
+		(full["go_goroutines"]-d.base["go_goroutines"])/n, float64(after.fds-d.before.fds)/n, (full["go_gc_heap_live_bytes"]-d.base["go_gc_heap_live_bytes"])/n/1024)
+	return nil
+}
+
+// leave disconnects all and looks at what is left.
+func (d *rested) leave(ctx context.Context, b *daemonBench, r *report) error {
+	d.crowd.end()
+	_, faults := d.book.snapshot()
+	r.hold(d.name+": faults", "0", len(faults) == 0, "%d%s", len(faults), list(faults))
+	gone, left, err := d.h.quiet(ctx, b.calm, func(u usage, p page) bool {
+		return u.fds <= d.before.fds && p["go_goroutines"] <= d.base["go_goroutines"]
 	})
 	if err != nil {
 		return err
 	}
-	r.hold(name+": left behind", "0 goroutines, 0 descriptors", left["go_goroutines"] <= base["go_goroutines"] && gone.fds <= before.fds,
-		"%.0f goroutines, %d descriptors", left["go_goroutines"]-base["go_goroutines"], gone.fds-before.fds)
+	r.hold(d.name+": left behind", "0 goroutines, 0 descriptors", left["go_goroutines"] <= d.base["go_goroutines"] && gone.fds <= d.before.fds,
+		"%.0f goroutines, %d descriptors", left["go_goroutines"]-d.base["go_goroutines"], gone.fds-d.before.fds)
 	return nil
 }
 
-// rest waits until a daemon's memory has settled and reads it.
-func (h *host) rest(ctx context.Context, d time.Duration) (usage, page, error) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-		return usage{}, nil, context.Cause(ctx)
-	}
+// read reads what a daemon uses.
+func (h *host) read(ctx context.Context) (usage, page, error) {
 	u, err := h.usage()
 	if err != nil {
 		return usage{}, nil, err

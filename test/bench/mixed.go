@@ -25,7 +25,7 @@ func mixedStage(ctx context.Context, b *daemonBench, r *report) (err error) {
 	if _, faults := warm.snapshot(); len(faults) > 0 {
 		return fmt.Errorf("already while warming up%s", list(faults))
 	}
-	before, base, err := h.quiet(ctx, b.calm, func(usage, page) bool { return false })
+	before, base, err := h.quiet(ctx, b.calm, nil)
 	if err != nil {
 		return err
 	}
@@ -77,18 +77,21 @@ func (b *daemonBench) labour(ctx context.Context, h *host, book *ledger, phase s
 }
 
 // quiet waits until a daemon has come to rest, for at most so many seconds.
-// enough may end that sooner; else nothing has changed for 10 seconds.
+// Without enough that is when nothing has changed for 10 seconds.
 func (h *host) quiet(ctx context.Context, seconds int, enough func(usage, page) bool) (u usage, p page, err error) {
 	same := 0
 	for range seconds {
 		last := [3]float64{float64(u.fds), float64(u.children), p["go_goroutines"]}
-		if u, p, err = h.rest(ctx, time.Second); err != nil {
+		if err := pause(ctx, time.Second); err != nil {
+			return u, p, err
+		}
+		if u, p, err = h.read(ctx); err != nil {
 			return u, p, err
 		}
 		if same++; last != [3]float64{float64(u.fds), float64(u.children), p["go_goroutines"]} {
 			same = 0
 		}
-		if enough(u, p) || same == 10 && p.open() == 0 {
+		if enough != nil && enough(u, p) || enough == nil && same == 10 && p.open() == 0 {
 			return u, p, nil
 		}
 	}

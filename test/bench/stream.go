@@ -93,7 +93,7 @@ func (b *daemonBench) flood(ctx context.Context, h *host, kind, work string) (ra
 	errs := make([]error, len(seats))
 	var busy sync.WaitGroup
 	for i, s := range seats {
-		busy.Go(func() { errs[i] = b.drink(s) })
+		busy.Go(func() { errs[i] = b.drink(s, b.streamed) })
 	}
 	busy.Wait()
 	took := time.Since(begin).Seconds()
@@ -102,17 +102,17 @@ func (b *daemonBench) flood(ctx context.Context, h *host, kind, work string) (ra
 	return updates / took, (after - before) / updates * 1e6, errors.Join(append(errs, err)...)
 }
 
-// drink plays one turn of many words.
-func (b *daemonBench) drink(s seat) error {
-	v, ch, err := s.c.prompt(s.session, wish{key: s.session, chunks: b.streamed})
+// drink plays one turn of many words at once.
+func (b *daemonBench) drink(s seat, words int) error {
+	v, ch, err := s.c.prompt(s.session, wish{key: s.session, chunks: words})
 	if err != nil {
 		return err
 	}
 	if err := s.c.settle(v, ch, "end_turn"); err != nil {
 		return err
 	}
-	if seen := s.c.endView(v); seen.chunks != b.streamed {
-		return fmt.Errorf("%d words came as %d updates", b.streamed, seen.chunks)
+	if seen := s.c.endView(v); seen.chunks != words {
+		return fmt.Errorf("%d words came as %d updates", words, seen.chunks)
 	}
 	return nil
 }

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// streams is a connection of Streamable HTTP, with network connections of its
-// own.
+// streams is a connection of Streamable HTTP.
 type streams struct {
 	url, token string
 	id         string // Acp-Connection-Id
@@ -36,14 +35,19 @@ type listening struct {
 	last   string // the id of the last event
 }
 
-// dialStreams opens a connection over HTTP/1.1, or over HTTP/2 in clear text.
-// The first message sent must be initialize.
-func dialStreams(url, token string, two bool) dialer {
+// newNetwork makes network connections of HTTP/1.1, or one of HTTP/2 in clear
+// text.
+func newNetwork(two bool) *http.Client {
+	t := &http.Transport{Protocols: new(http.Protocols), ReadBufferSize: 4 << 10, WriteBufferSize: 1 << 10}
+	t.Protocols.SetHTTP1(!two)
+	t.Protocols.SetUnencryptedHTTP2(two)
+	return &http.Client{Transport: t}
+}
+
+// dialStreams opens a connection. The first message sent must be initialize.
+func dialStreams(url, token string, network *http.Client) dialer {
 	return func(_ context.Context, take func([]byte)) (wire, error) {
-		t := &http.Transport{Protocols: new(http.Protocols), ReadBufferSize: 4 << 10, WriteBufferSize: 1 << 10}
-		t.Protocols.SetHTTP1(!two)
-		t.Protocols.SetUnencryptedHTTP2(two)
-		s := &streams{url: url, token: token, http: &http.Client{Transport: t}, take: take, open: map[string]*listening{}}
+		s := &streams{url: url, token: token, http: network, take: take, open: map[string]*listening{}}
 		s.ctx, s.cancel = context.WithCancel(context.Background())
 		return s, nil
 	}
