@@ -2,6 +2,7 @@ package turns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -253,7 +254,8 @@ func (r *reply) seen() (domain.AssistantSaid, bool) {
 	return said, len(said.Parts) > 0 || said.Usage != (domain.Usage{})
 }
 
-// keepPartial journals what was shown of a reply that did not end well.
+// keepPartial journals what was shown of a reply that did not end well. Of a turn
+// that was given up the last words do that.
 func (t *turn) keepPartial(r *reply) {
 	t.mu.Lock()
 	said, ok := r.seen()
@@ -261,7 +263,7 @@ func (t *turn) keepPartial(r *reply) {
 	if !ok {
 		return
 	}
-	if stored, err := t.emit.record(said); !stored {
+	if stored, err := t.emit.record(said); !stored && !errors.Is(err, errSealed) {
 		t.e.trouble(t.ctx, t.sid, "turns: keep partial reply", err)
 	}
 }
