@@ -119,6 +119,9 @@ func New(editor jsonrpc.Frames, cfg Config) *Bridge {
 	if cfg.jitter == nil {
 		cfg.jitter = func(d time.Duration) time.Duration { return rand.N(d + 1) }
 	}
+	if cfg.RPC.IDs == nil {
+		cfg.RPC.IDs = jsonrpc.NewIDs("zc-out-")
+	}
 	b := &Bridge{
 		cfg: cfg, conn: jsonrpc.NewConn(editor, cfg.RPC), failed: make(chan struct{}),
 		sessions: map[domain.SessionID]*session{}, runs: map[string]*turn{}, asks: map[string]*ask{},

@@ -18,6 +18,7 @@ type said struct {
 	run       string
 	fromAgent bool // the agent's stream tells the text
 	doubts    int  // how often events may have been left out
+	unsettled bool // since the last tool call
 	calls     int  // how many tool calls were told
 	messages  []*utterance
 	thoughts  []*utterance
@@ -35,7 +36,10 @@ type utterance struct {
 }
 
 // doubt has every message compared with the whole once more.
-func (s *said) doubt() { s.doubts++ }
+func (s *said) doubt() {
+	s.doubts++
+	s.unsettled = true
+}
 
 // message finds the message of that name, or begins it. A message that the
 // transcript told of has no name until the Gateway goes on with it.

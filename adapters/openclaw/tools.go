@@ -160,7 +160,10 @@ func (t *turn) plan(data fields) {
 // when that is unknown.
 func describe(c *domain.CallOpened, name, title string, args json.RawMessage, base string) {
 	f := fieldsOf(args)
-	c.Name, c.Kind, c.RawInput = name, kindOf(name), args
+	c.Name, c.Kind = name, kindOf(name)
+	if string(args) != "null" {
+		c.RawInput = args
+	}
 	c.Locations = locationsOf(f, base)
 	c.Title = or(title, name)
 	switch command := trimmed(f.text("command")); {

@@ -82,10 +82,29 @@ func (t *turn) release() {
 	}
 	held := t.held
 	t.held = nil
-	t.said.doubt() // what was made up for may be what is held, too
-	for _, e := range held {
+	t.said.doubts++ // what was made up for may be what is held, too
+	for i, e := range held {
+		if t.holding > 0 {
+			t.held = append(t.held, held[i:]...)
+			return
+		}
 		t.take(e)
 	}
+}
+
+// settleFirst reports whether what came before an event has to be made up for
+// before it is told. The transcript has it when a tool is called.
+func (t *turn) settleFirst(stream string, data fields) bool {
+	if !t.said.unsettled || data.text("phase") != "start" || stream != "tool" && (stream != "item" || data.text("kind") != "tool") {
+		return false
+	}
+	t.said.unsettled = false
+	t.holding++
+	t.bridge.side.Go(func() { // ends with the run
+		t.bridge.catchUp(t.ctx, t)
+		t.release()
+	})
+	return true
 }
 
 // take tells the editor what an event says. mu is held, here and below, so
@@ -98,8 +117,12 @@ func (t *turn) take(e runEvent) {
 		t.chat(e.data)
 		return
 	}
-	data := e.data.in("data")
-	switch e.data.text("stream") {
+	data, stream := e.data.in("data"), e.data.text("stream")
+	if t.settleFirst(stream, data) {
+		t.held = append(t.held, e)
+		return
+	}
+	switch stream {
 	case "assistant":
 		t.said.fromAgent = true
 		t.speak(t.said.agent(data))
@@ -146,7 +169,7 @@ func (t *turn) complete(o outcome) {
 	if t.out != nil || t.making {
 		return
 	}
-	if t.said.doubts == 0 || !t.own {
+	if !t.said.unsettled || !t.own {
 		t.end(o)
 		return
 	}

@@ -51,7 +51,7 @@ func resultMethods() []string {
 	return []string{
 		"initialize", "authenticate", "logout", methodNew, methodLoad, methodResume, methodList, methodDelete,
 		"session/prompt", "session/cancel", "session/close", "session/stop", methodUpdate, "session/event",
-		methodAwait, methodObserve, methodUnobserve,
+		methodAwait, methodObserve, methodUnobserve, "session/set_mode", "session/set_config_option",
 	}
 }
 
@@ -68,8 +68,12 @@ func resultShape(method string, zeroclaw bool) shape {
 	case "initialize":
 		return initializeShape()
 	case methodNew:
-		return record(append(extra(must("workspaceDir", absolute)), id)...)
-	case methodLoad, methodResume, methodDelete, "authenticate", "logout", "session/cancel", "session/close", methodObserve, methodUnobserve:
+		return record(append(extra(must("workspaceDir", absolute)), append(controls(), id)...)...)
+	case methodLoad, methodResume:
+		return record(controls()...)
+	case "session/set_config_option":
+		return record(must("configOptions", list(optionShape())))
+	case methodDelete, "session/set_mode", "authenticate", "logout", "session/cancel", "session/close", methodObserve, methodUnobserve:
 		return record()
 	case methodList:
 		return record(must("sessions", list(rowShape())), may("nextCursor", fullString))
@@ -82,6 +86,24 @@ func resultShape(method string, zeroclaw bool) shape {
 		return record(extra(id, must("type", anyString), must("status", enum("processed")))...)
 	}
 	return nil
+}
+
+// controls are the modes and options of a session. This agent has none; what
+// translates another's has.
+func controls() []field {
+	mode := record(must("id", fullString), must("name", fullString), may("description", anyString))
+	return []field{
+		may("modes", record(must("currentModeId", fullString), must("availableModes", list(mode)))),
+		may("configOptions", list(optionShape())),
+	}
+}
+
+func optionShape() shape {
+	return record(
+		must("type", enum("select")), must("id", fullString), must("name", fullString), may("description", fullString),
+		may("category", fullString), must("currentValue", fullString),
+		must("options", list(record(must("value", fullString), must("name", fullString)))),
+	)
 }
 
 func initializeShape() shape {
@@ -140,7 +162,9 @@ func updateShape(zeroclaw bool) shape {
 		"available_commands_update": {must("availableCommands", list(record(
 			must("name", fullString), must("description", anyString), may("input", record(must("hint", anyString))),
 		)))},
-		"session_info_update": {may("title", orNull(anyString)), may("updatedAt", orNull(timestamp))},
+		"current_mode_update":  {must("currentModeId", fullString)},
+		"config_option_update": {must("configOptions", list(optionShape()))},
+		"session_info_update":  {may("title", orNull(anyString)), may("updatedAt", orNull(timestamp))},
 		"usage_update": {must("used", count), must("size", count), may("cost", record(
 			must("amount", number), must("currency", fullString)))},
 		"compaction_update": {
