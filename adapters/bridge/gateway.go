@@ -94,6 +94,11 @@ func (b *Bridge) gatewayAnswers(frame []byte, m jsonrpc.Message) error {
 			return err
 		}
 	}
+	if r := b.book.find(m.ID); r != nil && b.comesTooLate(r, m) {
+		b.cfg.Log("the gateway is ending; %s %s waits for the next one", r.method, r.id)
+		b.out.hold(r)
+		return nil
+	}
 	r := b.book.answered(m.ID)
 	switch {
 	case r == nil && m.ID != jsonrpc.NullID:
@@ -107,6 +112,14 @@ func (b *Bridge) gatewayAnswers(frame []byte, m jsonrpc.Message) error {
 	// The session is known before the editor can say anything about it.
 	b.book.settled(r, m)
 	return b.tell(frame)
+}
+
+// comesTooLate reports whether an answer says that the gateway takes nothing new
+// because it ends. It has done nothing for the request, and is about to close
+// the connection, so the next gateway can be asked.
+func (b *Bridge) comesTooLate(r *request, m jsonrpc.Message) bool {
+	return m.Error != nil && (r.method == "session/prompt" || r.method == "session/new") &&
+		text(at(m.Error.Data, "reason")) == "SHUTTING_DOWN" && !b.out.isClosed()
 }
 
 // settled notes what a request has changed.

@@ -194,3 +194,65 @@ func TestGoodbye(t *testing.T) {
 		})
 	}
 }
+
+// TestEnding is a gateway that finishes its turns to end: what it takes no more
+// waits for the next one, and the editor sees a pause.
+func TestEnding(t *testing.T) {
+	ending := func(id int) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"code":-32800,"message":"The agent is shutting down","data":{"reason":"SHUTTING_DOWN"}}}`, id)
+	}
+	const (
+		list   = `{"jsonrpc":"2.0","id":9,"method":"session/list","params":{}}`
+		listed = `{"jsonrpc":"2.0","id":9,"result":{"sessions":[]}}`
+		cancel = `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}`
+		done   = `{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`
+	)
+	later := strings.ReplaceAll(newSession, `"id":1`, `"id":3`)
+	next := func(r *rig) *socket {
+		r.t.Helper()
+		g := r.back()
+		want(r.t, g, fmt.Sprintf(reload, 2))
+		write(r.t, g, `{"jsonrpc":"2.0","id":"bridge-2","result":{}}`)
+		return g
+	}
+	t.Run("prompts and new sessions wait", func(t *testing.T) {
+		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+			g := r.open()
+			r.say(prompt)
+			want(t, g, prompt)
+			write(t, g, ending(2))
+			r.say(later)
+			want(t, g, later)
+			write(t, g, ending(3))
+			silent(t, r.editor)
+			r.answered(g, list, listed) // what it still answers passes
+			g.Cut()
+			g = next(r)
+			want(t, g, prompt)
+			want(t, g, later)
+			write(t, g, done)
+			want(t, r.editor, done)
+		})
+	})
+	t.Run("one that was cancelled meanwhile is answered", func(t *testing.T) {
+		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+			g := r.open()
+			r.say(prompt)
+			want(t, g, prompt)
+			write(t, g, ending(2))
+			silent(t, r.editor)
+			r.say(cancel)
+			want(t, g, cancel)
+			g.Cut()
+			g = next(r)
+			want(t, g, prompt)
+			want(t, g, cancel)
+		})
+	})
+	t.Run("other requests are told", func(t *testing.T) {
+		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+			g := r.open()
+			r.answered(g, list, ending(9))
+		})
+	})
+}

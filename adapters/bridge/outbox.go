@@ -15,6 +15,7 @@ type outbox struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and made anew at every change
 	items   []item
+	held    []*request // for the next channel, before everything else
 	size    int
 	closed  bool     // the editor says nothing more
 	ch      *channel // nil while W must not write
@@ -75,6 +76,15 @@ func (o *outbox) again(r *request) {
 	o.wake()
 }
 
+// hold keeps a request for the next channel: the gateway of this one takes no
+// more.
+func (o *outbox) hold(r *request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r.sent.Store(false)
+	o.held = append(o.held, r)
+}
+
 func (o *outbox) add(it item) {
 	o.items = append(o.items, it)
 	o.size += len(it.frame)
@@ -115,10 +125,22 @@ func (o *outbox) current() *channel {
 	return o.ch
 }
 
-// open lets W write to a channel.
+// open lets W write to a channel. What the editor cancelled meanwhile is asked
+// all the same, and cancelled behind it, so that it is answered.
 func (o *outbox) open(ch *channel) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	var first []item
+	for _, r := range o.held {
+		first = append(first, item{r.frame, r})
+		o.size += len(r.frame)
+		if r.cancelled.Load() {
+			frame := cancelAgain(r)
+			first = append(first, item{frame: frame})
+			o.size += len(frame)
+		}
+	}
+	o.items, o.held = append(first, o.items...), nil
 	o.ch = ch
 	o.wake()
 }
