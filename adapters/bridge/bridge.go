@@ -6,9 +6,9 @@
 //
 //   - early.go: initialize is answered while the gateway still starts.
 //   - decorate.go: session requests and prompts get what flags say.
-//   - recover.go: after a link that cannot be taken up again the sessions are,
-//     what the editor missed is told, and what it asked is asked again or
-//     refused.
+//   - recover.go: after a link that cannot be taken up again the sessions are;
+//     seen.go: what the editor missed is told; again.go: what it asked is asked
+//     again or refused; questions.go: what it was asked is taken back.
 //
 // A gateway with links (package tether) needs no recovery for a cut: not a
 // frame is lost, and nobody has to know. Recovery is for gateways without, for
