@@ -105,9 +105,11 @@ func TestShared_ObservedTwice(t *testing.T) {
 		told := len(ben.view(id).items)
 		c.mu.Unlock()
 		c.settle()
+		c.mu.Lock()
 		if now := len(ben.view(id).items); now != told {
 			t.Errorf("it was told %d things after it had stopped observing", now-told)
 		}
+		c.mu.Unlock()
 		c.judge()
 	})
 }
@@ -161,7 +163,7 @@ func TestShared_KeyOfARunningTurn(t *testing.T) {
 		amy, ben := c.comes("amy", false), c.comes("ben", false)
 		ask := fmt.Sprintf(`{"cwd":%q,"mcpServers":[],"_meta":{"berth":{"sessionKey":"k","takeover":true}}}`, c.world.work)
 		amy.wants(amy.request("session/new", ask, sent{}), "")
-		id := c.sessions[0]
+		id := c.known()[0]
 		amy.prompt(id)
 		time.Sleep(7 * time.Second)
 		ben.wants(ben.request("session/new", ask, sent{}), "")

@@ -26,7 +26,7 @@ func (c *crowd) settle() {
 	}
 	// What hangs is cancelled by whoever has it, and else when the grace is over.
 	for _, g := range c.all {
-		for _, s := range c.sessions {
+		for _, s := range c.known() {
 			g.cancel(s)
 		}
 	}
@@ -43,7 +43,7 @@ func (c *crowd) judge() {
 	}
 	time.Sleep(20 * time.Minute) // longer than the grace
 	judge := c.connect("ben", false)
-	for _, id := range c.sessions {
+	for _, id := range c.known() {
 		if c.deleted[id] {
 			continue
 		}
@@ -60,11 +60,20 @@ func (c *crowd) judge() {
 		c.mu.Unlock()
 		c.journal(id)
 	}
+	c.tools.mu.Lock()
+	defer c.tools.mu.Unlock()
 	for id, n := range c.tools.ran {
 		if n != 1 {
 			c.tell("call %s ran %d times", id, n)
 		}
 	}
+}
+
+// known are the sessions that anybody was told of.
+func (c *crowd) known() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.sessions)
 }
 
 // answers looks for requests, of both sides, that were left open.
@@ -92,15 +101,16 @@ func (c *crowd) roles() map[*guest]map[string]role {
 	roles, probes := map[*guest]map[string]role{}, map[*guest]map[string]string{}
 	for _, g := range c.all {
 		roles[g], probes[g] = map[string]role{}, map[string]string{}
-		for _, s := range c.sessions {
+		for _, s := range c.known() {
 			probes[g][s] = g.request("session/update", fmt.Sprintf(`{"sessionId":%q,"type":"probe"}`, s), sent{session: s})
 		}
 	}
 	time.Sleep(time.Second)
 	synctest.Wait()
+	known := c.known()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, s := range c.sessions {
+	for _, s := range known {
 		var owners []string
 		for _, g := range c.all {
 			if m, ok := g.answers[probes[g][s]]; ok && m.Error == nil {
@@ -165,7 +175,9 @@ func (c *crowd) journal(id string) {
 			given[r.Call]++
 		case domain.CallFinished:
 			ended[r.Call]++
+			c.tools.mu.Lock()
 			did := c.tools.ran[r.Call] == 1
+			c.tools.mu.Unlock()
 			if !did && !r.Failed && slices.Contains([]string{"look", "pull", "peek"}, began[r.Call]) {
 				c.tell("call %s has a result and never ran", r.Call)
 			}

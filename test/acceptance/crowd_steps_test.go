@@ -188,25 +188,6 @@ func (g *guest) rest() {
 		fmt.Sprintf(`{"sessionId":%q,"type":"ping","modeId":"x","configId":"x","value":"x"}`, s), sent{session: s})
 }
 
-// questioned takes a request of the agent. The mutex is held.
-func (g *guest) questioned(m message) {
-	var p struct {
-		Session string `json:"sessionId"`
-		Call    struct {
-			ID string `json:"toolCallId"`
-		} `json:"toolCall"`
-	}
-	_ = json.Unmarshal(m.Params, &p)
-	q := &question{id: string(m.ID), session: p.Session, call: p.Call.ID, method: m.Method, raw: m.Params}
-	if g.asks[q.id] != nil {
-		g.c.wrong = append(g.c.wrong, fmt.Sprintf("%s: the id %s is used twice", g.name, q.id))
-	}
-	g.asks[q.id], g.order = q, append(g.order, q.id)
-	if g.patient {
-		g.answer(q)
-	}
-}
-
 // optionsOf are the options of a question.
 func optionsOf(q *question) (list []string) {
 	var p struct {

@@ -124,6 +124,9 @@ func gather(t *testing.T, seed uint64, rng *rand.Rand, s *scenario, meet func(*c
 	synctest.Test(t, func(t *testing.T) {
 		c.t = t
 		c.store = durable{memory.New(time.Now)}
+		if seed%2 == 1 {
+			c.store = newLaggard(memory.New(time.Now), seed)
+		}
 		c.start()
 		meet(c)
 		c.stop()

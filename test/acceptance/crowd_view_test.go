@@ -93,6 +93,9 @@ func (v *view) judge(end *story, now role) {
 		if !last {
 			to = v.periods[i+1].asked
 		}
+		for _, broken := range v.opening { // it was cut before its answer
+			to = min(to, max(p.asked, broken.asked))
+		}
 		if wrong := p.differs(v.g, v.items[p.asked:to], end, last && p.as == now); wrong != "" {
 			v.g.c.wrong = append(v.g.c.wrong, fmt.Sprintf("%s, %s of session %s, period %d of %d (whole %v): %s", v.g.name, p.as, v.session, i+1, len(v.periods), p.whole, wrong))
 		}
