@@ -111,10 +111,10 @@ func (s *Service) create(ctx context.Context, c ports.Client, req domain.NewSess
 		return domain.OpenedSession{}, err
 	}
 	row, err := s.p.Roots.Resolve(ctx, agent, req.Dirs)
-	if err == nil {
-		err = mayHave(c, row)
-	}
 	if err != nil {
+		return domain.OpenedSession{}, s.hide(c, req.Dirs, err)
+	}
+	if err := mayHave(c, row); err != nil {
 		return domain.OpenedSession{}, err
 	}
 	s.fill(&row, agent, req)

@@ -287,7 +287,10 @@ func TestRights(t *testing.T) {
 		if _, err := w.load(guest, domain.OpenSession{ID: within, Replay: true}); err != nil {
 			t.Errorf("its own: %v", err)
 		}
-		for _, dirs := range []domain.Directories{{Cwd: "/"}, {Cwd: "/teamwork"}, {Cwd: "/team", Additional: []string{"/private"}}} {
+		for _, dirs := range []domain.Directories{
+			{Cwd: "/"}, {Cwd: "/teamwork"}, {Cwd: "/team", Additional: []string{"/private"}}, {Cwd: "/team/../private"},
+			{Cwd: "/missing"}, {Cwd: "/team", Additional: []string{"/missing/it/is"}}, // which is not for it to know
+		} {
 			_, err := w.load(guest, domain.OpenSession{ID: within, Dirs: dirs})
 			w.wantCode(err, domain.Denied)
 			_, err = w.svc.New(t.Context(), guest, domain.NewSession{Dirs: dirs})

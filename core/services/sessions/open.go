@@ -234,7 +234,7 @@ func (s *Service) resolve(ctx context.Context, c ports.Client, row domain.Sessio
 	}
 	resolved, err := s.p.Roots.Resolve(ctx, agent, dirs)
 	if err != nil {
-		return domain.Session{}, err
+		return domain.Session{}, s.hide(c, dirs, err)
 	}
 	return resolved, mayHave(c, resolved)
 }

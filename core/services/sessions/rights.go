@@ -66,3 +66,17 @@ func mayHave(c ports.Client, dirs domain.Session) error {
 	}
 	return nil
 }
+
+// hide replaces an error about directories that a client may not have in any
+// case: whether they exist is not for it to know.
+func (s *Service) hide(c ports.Client, dirs domain.Directories, err error) error {
+	for _, dir := range append([]string{dirs.Cwd}, dirs.Additional...) {
+		if dir == "" {
+			continue
+		}
+		if no := mayHave(c, domain.Session{Cwd: s.p.Roots.Canonical(dir)}); no != nil {
+			return no
+		}
+	}
+	return err
+}
