@@ -118,9 +118,8 @@ func (d *Daemon) Stop(ctx context.Context) error {
 // for gateway.drain_secs. A second signal ends the process at once. One that
 // asks for a reload reloads.
 func RunDaemon(cfg *Config, opts ...Option) error {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, daemonSignals()...)
-	defer signal.Stop(signals)
+	signals, reloads, stop := daemonChannels()
+	defer stop()
 	if pipes := brokenPipes(); pipes != nil {
 		ignored := make(chan os.Signal, 1)
 		signal.Notify(ignored, pipes...)
@@ -144,7 +143,7 @@ func RunDaemon(cfg *Config, opts ...Option) error {
 	defer close(over)
 	go manager.reassure(over, func() { d.app.p.Sessions.Stats() }) // ends with over, or with the process if that hangs
 	return conduct{
-		signals: signals, failed: d.Failed(), limit: cfg.Gateway.Drain,
+		signals: signals, reloads: reloads, failed: d.Failed(), limit: cfg.Gateway.Drain,
 		reload: func() {
 			_ = manager.reloading() // what is told next says what is wrong with it
 			_ = d.Reload()          // told in the log

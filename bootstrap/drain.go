@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"time"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -19,8 +20,9 @@ func (a *App) Drain(ctx context.Context) error {
 
 // conduct is how a daemon behaves until it ends.
 type conduct struct {
-	signals <-chan os.Signal
-	failed  <-chan error // what ends the daemon by itself
+	signals <-chan os.Signal // that ask for the end
+	reloads <-chan os.Signal // that ask for a reload
+	failed  <-chan error     // what ends the daemon by itself
 	limit   time.Duration
 	reload  func()
 	leave   func() // is told that the end begins
@@ -61,13 +63,29 @@ func awaitSecond(signals <-chan os.Signal, first os.Signal) {
 	}
 }
 
+// daemonChannels are where a daemon is sent signals. Those that ask for a
+// reload have a channel of their own: however many there are while one is
+// under way, they mean one more, and none of them may take the place of one
+// that asks for the end.
+func daemonChannels() (ends, reloads <-chan os.Signal, stop func()) {
+	end, reload := make(chan os.Signal, 2), make(chan os.Signal, 1)
+	signal.Notify(end, daemonSignals()...)
+	if list := reloadSignals(); list != nil { // none would mean all
+		signal.Notify(reload, list...)
+	}
+	return end, reload, func() {
+		signal.Stop(end)
+		signal.Stop(reload)
+	}
+}
+
 // run obeys signals: one of reloading reloads, one of ending lets turns finish
 // for as long as they may and then ends everything, a second one ends the
 // process at once. It returns when all has ended.
 func (c conduct) run() error {
 	first, failed := c.wait()
 	again := repeats(first)
-	second := func(sig os.Signal) bool { return !asksReload(sig) && !again(sig) }
+	second := func(sig os.Signal) bool { return !again(sig) }
 	c.leave()
 	if failed == nil && c.limit > 0 {
 		c.finish(second)
@@ -100,9 +118,8 @@ func (c conduct) wait() (os.Signal, error) {
 	for {
 		select {
 		case sig := <-c.signals:
-			if !asksReload(sig) {
-				return sig, nil
-			}
+			return sig, nil
+		case <-c.reloads:
 			c.reload()
 		case err := <-c.failed:
 			return nil, err

@@ -12,12 +12,12 @@ import (
 // and an agent should outlive the reader of its log.
 func brokenPipes() []os.Signal { return []os.Signal{syscall.SIGPIPE} }
 
-// daemonSignals are the signals that a daemon obeys.
-func daemonSignals() []os.Signal { return endSignals() }
+// daemonSignals are the signals that ask a daemon to end.
+func daemonSignals() []os.Signal { return []os.Signal{syscall.SIGINT, syscall.SIGTERM} }
 
-// asksReload reports whether a signal asks a daemon to read its configuration
-// again. A daemon has no terminal to lose.
-func asksReload(s os.Signal) bool { return s == syscall.SIGHUP }
+// reloadSignals are those that ask a daemon to read its configuration again. A
+// daemon has no terminal to lose.
+func reloadSignals() []os.Signal { return []os.Signal{syscall.SIGHUP} }
 
 // endSignals are the signals that ask the process to end.
 func endSignals() []os.Signal { return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} }
