@@ -109,7 +109,7 @@ func TestChecker_Results(t *testing.T) {
 		{"list", false, methodList, `{"sessions":[{"sessionId":"s","cwd":"/p","updatedAt":"2026-11-30T09:15:00Z"}]}`, ""},
 		{"list of null", false, methodList, `{"sessions":null}`, "not a list"},
 		{"list with a relative cwd", false, methodList, `{"sessions":[{"sessionId":"s","cwd":"p"}]}`, "not an absolute path"},
-		{"a method that has no result", false, "session/set_mode", `{}`, "no method of the protocol"},
+		{"a method that has no result", false, "session/fork", `{}`, "no method of the protocol"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
