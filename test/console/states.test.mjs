@@ -2,7 +2,7 @@
 // nothing scrolls sideways, and pictures are left for people to look at.
 import assert from "node:assert/strict";
 import {after, before, describe, test} from "node:test";
-import {complaints} from "./lib/axe.mjs";
+import {complaints, of} from "./lib/axe.mjs";
 import {Daemon} from "./lib/daemon.mjs";
 import {browser, Console, missing} from "./lib/page.mjs";
 import {pretend} from "./lib/pretend.mjs";
@@ -32,13 +32,13 @@ describe("every state", {skip, concurrency: false}, () => {
       if (signIn) await c.signIn("tok");
       await arrange(c);
       const wrong = [];
-      for (const [width, height, scheme] of [[1280, 860, "light"], [1280, 860, "dark"], [360, 740, "light"]]) {
+      for (const [width, height, scheme, rules] of [[1280, 860, "light"], [1280, 860, "dark", of.colours], [360, 740, "light", of.layout]]) {
         await c.page.setViewport({width, height});
         await c.page.emulateMediaFeatures([{name: "prefers-color-scheme", value: scheme}, {name: "prefers-reduced-motion", value: "reduce"}]);
         await c.frames();
         const as = `${width > 400 ? "wide" : "narrow"}-${scheme}`;
         await c.shot(`${name.replaceAll(" ", "-")}-${as}`);
-        wrong.push(...(await complaints(c.page, {colours: width > 400, rest: scheme === "light"})).map((w) => `${as}: ${w}`));
+        wrong.push(...(await complaints(c.page, rules)).map((w) => `${as}: ${w}`));
         const sideways = await c.page.evaluate(() => [document.documentElement, ...document.querySelectorAll("#feed, #sidebar, #sessions, #session, dialog[open], dialog[open] .matter")]
           .filter((e) => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== "none").map((e) => e.id || e.className || e.tagName));
         wrong.push(...sideways.map((w) => `${as}: ${w} scrolls sideways`));
