@@ -163,12 +163,20 @@ func clearSocket(path string) error {
 	if info.Mode().Type() != os.ModeSocket {
 		return fmt.Errorf("gateway.listen: %s is there and is no socket; remove it or choose another path", path)
 	}
-	c, err := net.Dial("unix", path)
-	if err == nil {
-		_ = c.Close()
+	if answers(path) {
 		return fmt.Errorf("unix:%s is in use by another program; choose another address with --listen or gateway.listen", path)
 	}
 	return nil
+}
+
+// answers reports whether somebody listens on a socket, be it one that has no
+// room for another connection at the moment.
+func answers(path string) bool {
+	c, err := net.Dial("unix", path)
+	if err == nil {
+		_ = c.Close()
+	}
+	return err == nil || errors.Is(err, syscall.EAGAIN)
 }
 
 // socketFile is a listener on a socket that was moved to its place.
@@ -184,8 +192,7 @@ func (s *socketFile) Addr() net.Addr { return &net.UnixAddr{Name: s.path, Net: "
 // its place.
 func (s *socketFile) Close() error {
 	err := s.UnixListener.Close()
-	if c, derr := net.Dial("unix", s.path); derr == nil {
-		_ = c.Close() // somebody else's
+	if answers(s.path) { // somebody else's
 		return err
 	}
 	_ = os.Remove(s.path)
