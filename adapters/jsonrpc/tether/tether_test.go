@@ -276,7 +276,6 @@ func cuts(t *testing.T, seed uint64) {
 	}
 }
 
-// TestAway covers what ends a link whose peer is away.
 // hello has a peer say something, so that it is not a stranger.
 func hello(t *testing.T, peer, server jsonrpc.Frames) {
 	t.Helper()
@@ -288,6 +287,7 @@ func hello(t *testing.T, peer, server jsonrpc.Frames) {
 	}
 }
 
+// TestAway covers what ends a link whose peer is away.
 func TestAway(t *testing.T) {
 	t.Run("nobody comes back", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
