@@ -11,7 +11,7 @@ const hour = 3_600_000;
 /** rows are n sessions of a list, the newest first. */
 export const rows = (n) => Array.from({length: n}, (_, i) => ({
   sessionId: `s${i}`, title: ["Correct the evening tide", "Why does the build fail on Windows only since Tuesday?", "Rename Boat to Vessel", "Review the release notes"][i % 4] + (i > 3 ? ` ${i}` : ""),
-  cwd: ["/home/me/harbour", "/home/me/work/almanac", "/srv/lighthouse"][i % 3], updatedAt: new Date(Date.now() - i * hour).toISOString(), _meta: {berth: {agent: "main"}},
+  cwd: ["/home/me/harbour", "/home/me/almanac", "/srv/lighthouse"][i % 3], updatedAt: new Date(Date.now() - i * hour).toISOString(), _meta: {berth: {agent: "main"}},
 }));
 
 const png = "iVBORw0KGgoAAAANSUhEUgAAAAoAAAAKCAYAAACNMs+9AAAAFUlEQVR42mNk+M9Qz0AEYBxVSF+FAAhKDveksOjmAAAAAElFTkSuQmCC";
