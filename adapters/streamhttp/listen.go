@@ -33,7 +33,12 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, pass *ws.Pass) {
 		bad.write(w)
 		return
 	}
-	defer c.leave()
+	taken := false // by a goroutine that goes on
+	defer func() {
+		if !taken {
+			c.leave()
+		}
+	}()
 	session, bad := header(r, HeaderSession)
 	var after *uint64
 	if bad == nil {
@@ -50,8 +55,55 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, pass *ws.Pass) {
 		bad.write(w)
 		return
 	}
-	defer c.part(s, reader)
-	c.listen(w, r, s, reader)
+	defer func() {
+		if !taken {
+			c.part(s, reader)
+		}
+	}()
+	head := w.Header()
+	head.Set("Content-Type", "text/event-stream")
+	head.Set("Cache-Control", "no-cache, no-transform")
+	head.Set("X-Accel-Buffering", "no") // proxies pass on what there is
+	if taken = h.apart(w, r, c, s, reader); taken {
+		return
+	}
+	_ = rc.SetReadDeadline(time.Time{}) // no deadline where there is none to take away
+	w.WriteHeader(http.StatusOK)
+	c.listen(&answer{w, rc, r.Context()}, s, reader)
+}
+
+// apart serves a stream that has a connection of the network for itself from a
+// goroutine of its own, so that the server can let go of all it has of the
+// request. It reports false where that cannot be done.
+func (h *Handler) apart(w http.ResponseWriter, r *http.Request, c *connection, s *stream, me *reader) bool {
+	c.mu.Lock()
+	open := !c.closed && !c.lost
+	if open {
+		h.serving.Add(1) // the connection is served yet, so nobody has stopped waiting
+	}
+	c.mu.Unlock()
+	if !open {
+		return false
+	}
+	head := w.Header().Clone()
+	l := takeOver(w, r)
+	if l == nil {
+		h.serving.Done()
+		return false
+	}
+	c.mu.Lock()
+	me.until = func(t time.Time) { _ = l.conn.SetWriteDeadline(t) } // see get
+	c.mu.Unlock()
+	go func() { // ends with the client, the connection or another reader; Close joins it
+		defer h.serving.Done()
+		defer c.leave()
+		defer c.part(s, me)
+		defer l.close()
+		if c.mayWrite(me, time.Now()) && l.begin(head) == nil {
+			c.listen(l, s, me)
+		}
+	}()
+	return true
 }
 
 // takesEvents reports whether the request asks for events by name.
@@ -115,15 +167,8 @@ func (c *connection) seat(r *http.Request, session string, me *reader, after *ui
 
 // listen writes events until the client, the connection or another reader
 // ends that.
-func (c *connection) listen(w http.ResponseWriter, r *http.Request, s *stream, me *reader) {
-	head := w.Header()
-	head.Set("Content-Type", "text/event-stream")
-	head.Set("Cache-Control", "no-cache, no-transform")
-	head.Set("X-Accel-Buffering", "no") // proxies pass on what there is
-	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Time{}) // no deadline where there is none to take away
-	w.WriteHeader(http.StatusOK)
-	if !c.send(w, rc, s, me, []byte(keepAlive)) {
+func (c *connection) listen(to outlet, s *stream, me *reader) {
+	if !c.send(to, s, me, []byte(keepAlive)) {
 		return
 	}
 	beat := time.NewTimer(c.opts.KeepAlive)
@@ -147,14 +192,14 @@ func (c *connection) listen(w http.ResponseWriter, r *http.Request, s *stream, m
 				continue
 			case <-me.out:
 				return
-			case <-r.Context().Done():
+			case <-to.left():
 				return
 			case <-beat.C:
-				buf = append(buf, keepAlive...)
+				buf = []byte(keepAlive) // the one before may be large
 				c.trimAll()
 			}
 		}
-		if !c.send(w, rc, s, me, buf) {
+		if !c.send(to, s, me, buf) {
 			return
 		}
 		beat.Reset(c.opts.KeepAlive)
@@ -165,16 +210,12 @@ func (c *connection) listen(w http.ResponseWriter, r *http.Request, s *stream, m
 }
 
 // send writes some bytes. A client that does not take them in time is lost.
-func (c *connection) send(w http.ResponseWriter, rc *http.ResponseController, s *stream, me *reader, b []byte) bool {
+func (c *connection) send(to outlet, s *stream, me *reader, b []byte) bool {
 	start := time.Now()
 	if !c.mayWrite(me, start) {
 		return false
 	}
-	_, err := w.Write(b)
-	if err == nil {
-		err = rc.Flush()
-	}
-	if err == nil {
+	if to.write(b) == nil {
 		return true
 	}
 	if time.Since(start) >= c.opts.Stall {
