@@ -28,6 +28,7 @@ type view struct {
 type period struct {
 	as    role
 	whole bool // it begins with the history
+	part  bool // the history broke off, so that nothing can be said of it
 	// Positions among the items: of the request and of its answer.
 	asked, answer int
 }
@@ -68,8 +69,8 @@ func (v *view) replayed(id, failure string, as role) {
 	delete(v.opening, id)
 	broken := strings.Contains(failure, "REQUEST_CANCELLED") || strings.Contains(failure, "SESSION_NOT_FOUND")
 	switch {
-	case broken && len(v.items) > p.asked: // it was told a part
-		p.whole = false
+	case broken && len(v.items) > p.asked:
+		p.part = true
 	case failure != "":
 		return
 	}
@@ -95,6 +96,9 @@ func (v *view) judge(end *story, now role) {
 		}
 		for _, broken := range v.opening { // it was cut before its answer
 			to = min(to, max(p.asked, broken.asked))
+		}
+		if p.part {
+			continue
 		}
 		if wrong := p.differs(v.g, v.items[p.asked:to], end, last && p.as == now); wrong != "" {
 			v.g.c.wrong = append(v.g.c.wrong, fmt.Sprintf("%s, %s of session %s, period %d of %d (whole %v): %s", v.g.name, p.as, v.session, i+1, len(v.periods), p.whole, wrong))
