@@ -184,8 +184,8 @@ export class Client {
   }
 
   /** next resolves with the next update that matches. */
-  next(match, what = "an update") {
-    return limit(new Promise((done) => this.#waiting.push({match, done})), what);
+  next(match, what = "an update", ms = undefined) {
+    return limit(new Promise((done) => this.#waiting.push({match, done})), what, ms);
   }
 
   /** text joins what the agent said since the given number of updates. */
