@@ -46,7 +46,11 @@ func (b *Bridge) prompt(ctx context.Context, params json.RawMessage) (jsonrpc.Ta
 		if out.err != nil {
 			return jsonrpc.Reply{}, out.err
 		}
-		return jsonrpc.Reply{Result: promptResult{out.stop, metaOf[promptBerth]{promptBerth{t.run}}}}, nil
+		reply := jsonrpc.Reply{Result: promptResult{out.stop, metaOf[promptBerth]{promptBerth{t.runID()}}}}
+		if out.more {
+			reply.Then = func(ctx context.Context) { b.epilogue(ctx, s, lateLimit) }
+		}
+		return reply, nil
 	}, nil
 }
 
@@ -54,6 +58,7 @@ func (b *Bridge) prompt(ctx context.Context, params json.RawMessage) (jsonrpc.Ta
 type outcome struct {
 	stop string
 	err  error
+	more bool // the state of the session is still to be told
 }
 
 // The stop reasons.
@@ -83,9 +88,7 @@ func (b *Bridge) play(t *turn, meta fields) outcome {
 	t.close()
 	b.unfollow(t)
 	if t.ctx.Err() == nil {
-		if out.err == nil {
-			b.epilogue(t)
-		}
+		out.more = out.err == nil && !b.epilogue(t.ctx, s, epilogueLimit)
 		release()
 		return out
 	}
@@ -214,23 +217,24 @@ func (b *Bridge) abort(t *turn) {
 	}
 }
 
-// epilogueLimit is how long the state of the session may take behind a turn.
-const epilogueLimit = 500 * time.Millisecond
+// How long the state of the session may take: in front of the answer to a
+// prompt, and behind it.
+const (
+	epilogueLimit = 300 * time.Millisecond
+	lateLimit     = 10 * time.Second
+)
 
-// epilogue tells how the session is after a turn. The turn is not held up for
-// a Gateway that is slow to say so.
-func (b *Bridge) epilogue(t *turn) {
-	ctx, cancel := context.WithTimeout(t.ctx, epilogueLimit)
+// epilogue tells how the session is after a turn, and reports whether the
+// Gateway said so in time.
+func (b *Bridge) epilogue(ctx context.Context, s *session, limit time.Duration) bool {
+	asking, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	l := b.gw.now()
-	if l == nil {
-		return
-	}
-	raw, err := l.call(ctx, "sessions.describe", describeParams{Key: t.session.key, Titles: true})
+	raw, err := b.gw.call(asking, "sessions.describe", describeParams{Key: s.key, Titles: true})
 	if err != nil {
-		return
+		return false
 	}
 	if r := rowOf(fieldsOf(raw)["session"]); r.key != "" {
-		b.tellRow(t.ctx, t.session, r)
+		b.tellRow(ctx, s, r)
 	}
+	return true
 }

@@ -183,6 +183,8 @@ func (r *rig) update(_ context.Context, params json.RawMessage) (jsonrpc.Task, e
 		line = fmt.Sprintf("usage %d/%d", u.Used, u.Size)
 	case "current_mode_update":
 		line = "mode " + u.CurrentModeID
+	case "plan":
+		line = fmt.Sprint("plan ", u.Entries)
 	case "session_info_update", "available_commands_update", "config_option_update":
 		return nil, nil
 	default:

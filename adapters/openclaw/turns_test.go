@@ -59,6 +59,7 @@ func TestTurn(t *testing.T) {
 				r.Say("ok")
 			}, []string{"say ok", "call call_1 read Use read", "done call_1 completed content:r", "say ok"}, "end_turn", 0, "",
 		},
+		{"a plan", func(r *openclawtest.Run) { r.Plan("completed: look", "in_progress: write", "odd: end") }, []string{"plan [{look completed} {write in_progress} {end pending}]"}, "end_turn", 0, ""},
 		{"a revision", func(r *openclawtest.Run) { r.Say("Hello"); r.Replace("Goodbye") }, []string{"say Hello", "say Goodbye"}, "end_turn", 0, ""},
 		{"a new attempt", func(r *openclawtest.Run) { r.Say("Hel"); r.Replace(""); r.Say("Hello") }, []string{"say Hel", "say Hello"}, "end_turn", 0, ""},
 		{"out of tokens", func(r *openclawtest.Run) { r.Say("a"); r.End("length") }, []string{"say a"}, "max_tokens", 0, ""},

@@ -168,6 +168,16 @@ func (r *Run) Think(pieces ...string) {
 	}
 }
 
+// Plan tells the steps of a plan, each as "status: words".
+func (r *Run) Plan(steps ...string) {
+	list := []any{}
+	for _, s := range steps {
+		status, words, _ := strings.Cut(s, ": ")
+		list = append(list, map[string]any{"status": status, "step": words})
+	}
+	r.event("agent", "plan", map[string]any{"phase": "update", "title": "Plan updated", "steps": list})
+}
+
 // Preamble tells what is said before a tool call as an item, and no text.
 func (r *Run) Preamble(text string) {
 	id := "commentary-" + strconv.Itoa(r.calls)
