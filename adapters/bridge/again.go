@@ -23,11 +23,10 @@ func (b *Bridge) askAgain(ch *channel) error {
 			if named(r.params) {
 				frame = r.frame
 			}
-		case "initialize", "authenticate", "session/list", "session/load", "session/resume", "session/close", "session/stop",
-			"session/delete", "session/set_mode", "session/set_config_option", "session/set_model", "_berth/session/observe":
-			frame = r.frame
-		case methodAwait:
-			frame = r.frame
+		default:
+			if harmless(r.method) {
+				frame = r.frame
+			}
 		}
 		if frame == nil {
 			if err := b.giveUp(r, lostWords(r)); err != nil {
@@ -48,6 +47,16 @@ func (b *Bridge) askAgain(ch *channel) error {
 		}
 	}
 	return nil
+}
+
+// harmless reports whether what a request does may be done twice.
+func harmless(method string) bool {
+	switch method {
+	case "initialize", "authenticate", "session/list", "session/load", "session/resume", "session/close", "session/stop",
+		"session/delete", "session/set_mode", "session/set_config_option", "session/set_model", "_berth/session/observe", methodAwait:
+		return true
+	}
+	return false
 }
 
 // cancelAgain is what the editor sent to end a request.

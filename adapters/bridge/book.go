@@ -179,11 +179,10 @@ func (k *book) prompting() []string {
 	return list
 }
 
-// cancelled notes that the editor has cancelled a session's prompts, or one
-// request.
-func (k *book) cancelled(session string, id jsonrpc.ID) {
+// cancelled notes that the editor has cancelled the requests that are.
+func (k *book) cancelled(are func(*request) bool) {
 	for _, r := range k.open() {
-		if r.method == "session/prompt" && session != "" && r.session == session || id != "" && r.id.Key() == id.Key() {
+		if are(r) {
 			r.cancelled.Store(true)
 		}
 	}

@@ -236,7 +236,6 @@ func (b *Bridge) finish(ctx context.Context, stop context.CancelCauseFunc) {
 		}
 		return
 	}
-	b.answerEarlyNow()
 	cancel := time.AfterFunc(DrainLimit/2, b.cancelPrompts)
 	defer cancel.Stop()
 	select {

@@ -29,13 +29,18 @@ type socket struct {
 	once    *sync.Once
 	cut     *sync.Once
 	mine    atomic.Bool // this end closed
+	peer    *socket
+	stuck   chan struct{} // if set, what this end writes waits for it, also when it is closed
 }
 
 func newSocket(room int) (a, b *socket) {
 	x, y := make(chan string, room), make(chan string, room)
 	over, lost := make(chan struct{}), make(chan struct{})
 	var once, cut sync.Once
-	return &socket{in: x, out: y, over: over, lost: lost, once: &once, cut: &cut}, &socket{in: y, out: x, over: over, lost: lost, once: &once, cut: &cut}
+	a = &socket{in: x, out: y, over: over, lost: lost, once: &once, cut: &cut}
+	b = &socket{in: y, out: x, over: over, lost: lost, once: &once, cut: &cut, peer: a}
+	a.peer = b
+	return a, b
 }
 
 func (s *socket) Read() ([]byte, error) {
@@ -68,6 +73,9 @@ func (s *socket) Read() ([]byte, error) {
 }
 
 func (s *socket) Write(frame []byte) error {
+	if s.stuck != nil {
+		<-s.stuck
+	}
 	select {
 	case <-s.lost:
 		return errCut
@@ -544,10 +552,23 @@ func TestEnd(t *testing.T) {
 			if err := <-r.done; err == nil || err.Error() != "nobody there" {
 				t.Errorf("Run: %v", err)
 			}
-			if got, _ := r.editor.Read(); !strings.Contains(string(got), `"early":true`) {
-				t.Errorf("initialize was answered %s", got)
-			}
-			want(t, r.editor, `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"The gateway is gone: nobody there","data":{"reason":"CONNECTION_LOST"}}}`)
+			want(t, r.editor, `{"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"No connection: nobody there","data":{"reason":"CONNECTION_LOST"}}}`)
+			want(t, r.editor, `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"No connection: nobody there","data":{"reason":"CONNECTION_LOST"}}}`)
+		})
+	})
+	t.Run("before the gateway has said anything", func(t *testing.T) {
+		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+			r.refusing(errors.New("not yet"))
+			r.say(hello)
+			synctest.Wait()
+			r.hangUp()
+			time.Sleep(time.Second)
+			r.refusing(nil)
+			g := <-r.dialed
+			want(t, g, hello)
+			write(t, g, welcome)
+			within(t, r, 0)
+			want(t, r.editor, welcome)
 		})
 	})
 	t.Run("a signal is the same", func(t *testing.T) {

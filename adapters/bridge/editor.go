@@ -79,9 +79,11 @@ func (b *Bridge) fromEditor(ctx context.Context, frame []byte) error {
 func (b *Bridge) editorNotes(m jsonrpc.Message) {
 	switch m.Method {
 	case "session/cancel":
-		b.book.cancelled(text(at(m.Params, "sessionId")), "")
+		session := text(at(m.Params, "sessionId"))
+		b.book.cancelled(func(r *request) bool { return r.method == "session/prompt" && r.session == session })
 	case "$/cancel_request":
-		b.book.cancelled("", jsonrpc.ID(at(m.Params, "requestId")))
+		key := jsonrpc.ID(at(m.Params, "requestId")).Key()
+		b.book.cancelled(func(r *request) bool { return r.id.Key() == key })
 	}
 }
 

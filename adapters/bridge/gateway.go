@@ -96,6 +96,9 @@ func (b *Bridge) gatewayAnswers(frame []byte, m jsonrpc.Message) error {
 	}
 	if r := b.book.find(m.ID); r != nil && b.comesTooLate(r, m) {
 		b.cfg.Log("the gateway is ending; %s %s waits for the next one", r.method, r.id)
+		if r.method == "session/load" {
+			b.book.loadsAgain(r.session) // some of the history may have come
+		}
 		b.out.hold(r)
 		return nil
 	}
@@ -115,10 +118,11 @@ func (b *Bridge) gatewayAnswers(frame []byte, m jsonrpc.Message) error {
 }
 
 // comesTooLate reports whether an answer says that the gateway takes nothing new
-// because it ends. It has done nothing for the request, and is about to close
-// the connection, so the next gateway can be asked.
+// because it ends. It has done nothing for a prompt or a new session, and other
+// requests that wait may be made twice; it is about to close the connection, so
+// the next gateway can be asked.
 func (b *Bridge) comesTooLate(r *request, m jsonrpc.Message) bool {
-	return m.Error != nil && (r.method == "session/prompt" || r.method == "session/new") &&
+	return m.Error != nil && (r.method == "session/prompt" || r.method == "session/new" || harmless(r.method)) &&
 		text(at(m.Error.Data, "reason")) == "SHUTTING_DOWN" && !b.out.isClosed()
 }
 
@@ -222,8 +226,12 @@ func (k *book) hello() (r *request, agreed bool) {
 
 // fail answers every open request of the editor's: nobody else will.
 func (b *Bridge) fail(why error) {
+	what := "The gateway is gone"
+	if !b.reached || isRefused(why) {
+		what = "No connection" // it may be there, or never was
+	}
 	for _, r := range b.book.open() {
-		if b.giveUp(r, fmt.Sprintf("The gateway is gone: %v", why)) != nil {
+		if b.giveUp(r, fmt.Sprintf("%s: %v", what, why)) != nil {
 			return
 		}
 	}

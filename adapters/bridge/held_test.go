@@ -157,6 +157,26 @@ func TestLimits(t *testing.T) {
 	})
 }
 
+// TestGivenUp says that nothing is said to the next gateway before what was
+// being written to the one before is given up: it could still arrive there, and
+// be taken for what never did.
+func TestGivenUp(t *testing.T) {
+	bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+		g := r.open()
+		stuck := make(chan struct{})
+		g.peer.stuck = stuck
+		r.say(prompt)
+		synctest.Wait()
+		g.Cut()
+		time.Sleep(time.Second)
+		if len(r.dialed) > 0 {
+			t.Errorf("the next gateway is dialled while a frame is on its way to the one before")
+		}
+		close(stuck)
+		want(t, r.back(), fmt.Sprintf(reload, 2))
+	})
+}
+
 // TestGoodbye says that Run waits until the gateway has heard of the end, for
 // a moment.
 func TestGoodbye(t *testing.T) {
@@ -249,10 +269,69 @@ func TestEnding(t *testing.T) {
 			want(t, g, cancel)
 		})
 	})
-	t.Run("other requests are told", func(t *testing.T) {
+	t.Run("a cancel is for what it names", func(t *testing.T) {
+		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+			const other, withdrawn = `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"u"}}`,
+				`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":9}}`
+			g := r.open()
+			r.say(prompt)
+			r.say(list)
+			want(t, g, prompt)
+			want(t, g, list)
+			write(t, g, ending(2), ending(9))
+			silent(t, r.editor)
+			r.say(other)
+			r.say(withdrawn)
+			want(t, g, other)
+			want(t, g, withdrawn)
+			g.Cut()
+			g = next(r)
+			want(t, g, prompt)
+			want(t, g, list)
+			want(t, g, withdrawn)
+			silent(t, g)
+		})
+	})
+	t.Run("a session that is loaded waits", func(t *testing.T) {
+		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+			const (
+				load  = `{"jsonrpc":"2.0","id":4,"method":"session/load","params":{"sessionId":"u","cwd":"/w","mcpServers":[]}}`
+				other = `"sessionId":"u"`
+			)
+			of := func(frame string) string { return strings.Replace(frame, `"sessionId":"s"`, other, 1) }
+			g := r.open()
+			r.say(load)
+			want(t, g, load)
+			write(t, g, of(said("m1", "hi")), ending(4)) // some of the history had come
+			want(t, r.editor, of(said("m1", "hi")))
+			silent(t, r.editor)
+			g.Cut()
+			g = next(r)
+			want(t, g, load)
+			const loaded = `{"jsonrpc":"2.0","id":4,"result":{}}`
+			write(t, g, of(said("m1", "hi")), of(chunk("m2", "ho")), loaded)
+			want(t, r.editor, of(chunk("m2", "ho"))) // and comes once
+			want(t, r.editor, loaded)
+		})
+	})
+	for _, method := range []string{"session/resume", "session/list", "_berth/session/observe"} {
+		t.Run(method+" waits", func(t *testing.T) {
+			bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+				asks := `{"jsonrpc":"2.0","id":9,"method":"` + method + `","params":{"sessionId":"u"}}`
+				g := r.open()
+				r.say(asks)
+				want(t, g, asks)
+				write(t, g, ending(9))
+				silent(t, r.editor)
+				g.Cut()
+				want(t, next(r), asks)
+			})
+		})
+	}
+	t.Run("what may not be done twice is told", func(t *testing.T) {
 		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
 			g := r.open()
-			r.answered(g, list, ending(9))
+			r.answered(g, `{"jsonrpc":"2.0","id":9,"method":"session/fork","params":{"sessionId":"s"}}`, ending(9))
 		})
 	})
 }
