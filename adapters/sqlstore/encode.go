@@ -53,7 +53,7 @@ func encode(rec domain.Record) (payload, error) {
 	if u, ok := rec.(domain.Unknown); ok {
 		return encodeUnknown(u)
 	}
-	w := &writer{buf: make([]byte, 1, 512)}
+	w := &writer{buf: make([]byte, 1, 512+length(rec))}
 	w.buf[0] = '{'
 	kind, err := w.record(rec)
 	if err != nil {
@@ -64,6 +64,25 @@ func encode(rec domain.Record) (payload, error) {
 		return payload{}, domain.Errorf(domain.InvalidArgument, "A text in a record (%s) is not valid UTF-8", kind)
 	}
 	return payload{kind: kind, version: payloadVersion, text: string(w.buf)}, nil
+}
+
+// length is about how much room the text of a model's reply takes, which may be
+// long; 0 for the rest.
+func length(rec domain.Record) int {
+	var parts []domain.MessagePart
+	switch r := rec.(type) {
+	case domain.AssistantSaid:
+		parts = r.Parts
+	case domain.Streamed:
+		parts = r.Parts
+	case domain.UserSaid, domain.CallBegan, domain.PermissionGiven, domain.CallFinished, domain.PlanSet, domain.TitleSet,
+		domain.ClientEvent, domain.Compacted, domain.TurnFinished, domain.Unknown:
+	}
+	n := 0
+	for _, p := range parts {
+		n += len(p.Text) + len(p.Text)/16 // some letters take two
+	}
+	return n
 }
 
 // encodeUnknown refuses a kind that would read back as something else.

@@ -2,7 +2,6 @@ package domain
 
 import (
 	"slices"
-	"strings"
 )
 
 // InterruptedText is what the model reads as the result of a call whose
@@ -30,13 +29,13 @@ type Conversation struct {
 	gauges map[ModelRef]Gauge
 	seq    Seq
 
-	open    TurnID        // the turn that has no TurnFinished yet
-	openAt  Seq           // where it began
-	command bool          // it is answered by the host
-	replied bool          // the model has said something in it
-	partial AssistantSaid // what was streamed in it of a reply that has not followed; Parts is nil when nothing was
-	begun   []begun       // calls with a CallBegan and no CallFinished, in order, of any turn
-	waiting []waiting     // calls of the newest reply without an output in messages, in order
+	open    TurnID    // the turn that has no TurnFinished yet
+	openAt  Seq       // where it began
+	command bool      // it is answered by the host
+	replied bool      // the model has said something in it
+	partial streamed  // in it, of a reply that has not followed
+	begun   []begun   // calls with a CallBegan and no CallFinished, in order, of any turn
+	waiting []waiting // calls of the newest reply without an output in messages, in order
 
 	shown               // what the model is shown of the turns
 	ended  TurnFinished // of the newest turn that has one
@@ -89,7 +88,7 @@ func (c *Conversation) Add(e Entry) {
 	case UserSaid:
 		c.answerRest() // of a turn that never ended
 		c.open, c.openAt, c.command, c.replied, c.before = r.Turn, e.Seq, r.Command != "", false, nil
-		c.partial = AssistantSaid{}
+		c.partial = streamed{}
 		if !c.command {
 			blocks := c.input(r.Blocks)
 			c.say(UserInput{Blocks: blocks})
@@ -98,7 +97,7 @@ func (c *Conversation) Add(e Entry) {
 	case Streamed:
 		c.stream(r)
 	case AssistantSaid:
-		c.partial = AssistantSaid{}
+		c.partial = streamed{}
 		c.addReply(r)
 	case CallBegan:
 		c.begun = append(c.begun, begun{turn: r.Turn, call: r.Call.ID})
@@ -176,21 +175,14 @@ func (c *Conversation) addReply(r AssistantSaid) {
 	if c.command {
 		return // the host's words
 	}
-	var text, thought strings.Builder
-	for _, p := range r.Parts {
-		if p.Thought {
-			thought.WriteString(p.Text)
-		} else {
-			text.WriteString(p.Text)
-		}
-	}
-	if text.Len() == 0 && thought.Len() == 0 && len(r.Calls) == 0 && r.Opaque == nil {
+	text, thought := r.join(false), r.join(true)
+	if text == "" && thought == "" && len(r.Calls) == 0 && r.Opaque == nil {
 		return
 	}
 	c.answerRest()
 	c.replied = true
 	c.say(ModelReply{
-		Text: text.String(), Thought: thought.String(), Calls: r.Calls, Opaque: r.Opaque,
+		Text: text, Thought: thought, Calls: r.Calls, Opaque: r.Opaque,
 	})
 	for _, call := range r.Calls {
 		c.waiting = append(c.waiting, waiting{call: call})
@@ -202,14 +194,7 @@ func (c *Conversation) stream(r Streamed) {
 	if r.Turn == "" || r.Turn != c.open {
 		return
 	}
-	c.partial.Turn, c.partial.Agent, c.partial.Model, c.partial.Truncated = r.Turn, r.Agent, r.Model, true
-	for _, p := range r.Parts {
-		if n := len(c.partial.Parts); n > 0 && c.partial.Parts[n-1].ID == p.ID {
-			c.partial.Parts[n-1].Text += p.Text
-			continue
-		}
-		c.partial.Parts = append(c.partial.Parts, p)
-	}
+	c.partial.add(r)
 }
 
 // waitingAt returns the place of an unanswered call, -1 when there is none.
@@ -253,7 +238,7 @@ func (c *Conversation) finish(r TurnFinished) {
 	case r.Interrupted:
 		c.notes = append(c.notes, "[The previous turn was interrupted: the agent stopped before it ended.]")
 	}
-	c.open, c.command, c.before, c.partial = "", false, nil, AssistantSaid{}
+	c.open, c.command, c.before, c.partial = "", false, nil, streamed{}
 }
 
 // Messages returns the conversation for a model. Every call in it has an
@@ -279,9 +264,7 @@ func (c *Conversation) Settle() []Record {
 	for _, b := range c.begun {
 		recs = append(recs, CallFinished{Turn: b.turn, Call: b.call, Failed: true, Interrupted: true, Text: InterruptedText})
 	}
-	if len(c.partial.Parts) > 0 {
-		said := c.partial
-		said.Parts = slices.Clone(said.Parts)
+	if said := c.partial.reply(); len(said.Parts) > 0 {
 		recs = append(recs, said)
 	}
 	if c.open != "" {

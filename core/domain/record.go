@@ -184,14 +184,17 @@ func (TurnFinished) isRecord()    {}
 func (Unknown) isRecord()         {}
 
 // Text returns the answer in a reply: its parts without thoughts, joined.
-func (r AssistantSaid) Text() string {
-	var b strings.Builder
+func (r AssistantSaid) Text() string { return r.join(false) }
+
+// join returns the text, or the thought; that of one part is not copied.
+func (r AssistantSaid) join(thought bool) string {
+	texts := make([]string, 0, 1)
 	for _, p := range r.Parts {
-		if !p.Thought {
-			b.WriteString(p.Text)
+		if p.Thought == thought {
+			texts = append(texts, p.Text)
 		}
 	}
-	return b.String()
+	return strings.Join(texts, "")
 }
 
 // Spending returns whose money a record cost and how much; 0 when nothing or

@@ -157,8 +157,8 @@ type tail struct{ items []*tailItem }
 type tailItem struct {
 	u       domain.Update
 	text    textOf
-	said    *words // nil unless it is a text
-	changes int    // how often u was changed
+	said    *domain.Words // nil unless it is a text
+	changes int           // how often u was changed
 }
 
 // textOf is what a text belongs to: a message, as an answer or as a thought, or
@@ -195,7 +195,7 @@ func (t *tail) texts() map[textOf]int {
 	n := make(map[textOf]int)
 	for _, i := range t.items {
 		if i.said != nil {
-			n[i.text] += i.said.n
+			n[i.text] += i.said.Len()
 		}
 	}
 	return n
@@ -205,12 +205,12 @@ func (t *tail) texts() map[textOf]int {
 func (t *tail) piece(of textOf, text string) {
 	for i := len(t.items) - 1; i >= 0; i-- {
 		if t.items[i].text == of {
-			t.items[i].said.add(text)
+			t.items[i].said.Add(text)
 			return
 		}
 	}
-	said := &words{}
-	said.add(text)
+	said := &domain.Words{}
+	said.Add(text)
 	t.items = append(t.items, &tailItem{text: of, said: said})
 }
 
@@ -281,7 +281,7 @@ func (i *tailItem) update(skip int) domain.Update {
 	if i.u != nil {
 		return i.u
 	}
-	text := i.said.after(skip)
+	text := i.said.After(skip)
 	switch {
 	case text == "":
 		return nil

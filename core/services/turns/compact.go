@@ -138,7 +138,7 @@ func (t *turn) answer(text string) error {
 	t.messages++
 	id := domain.MessageID(fmt.Sprintf("%s-m%d", t.id, t.messages))
 	t.final = text
-	t.all.WriteString(text)
+	t.all = append(t.all, text)
 	t.mu.Unlock()
 	t.last = &domain.AssistantSaid{
 		Turn: t.id, Agent: t.view.Agent.Alias, Parts: []domain.MessagePart{{ID: id, Text: text}}, Finish: domain.FinishStop,

@@ -15,7 +15,6 @@ package turns
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
@@ -98,7 +97,7 @@ type turn struct {
 	before   domain.Usage     // of the session, when the turn began
 	usage    domain.Usage     // of the turn
 	cost     *domain.MicroUSD // of the session, this turn included; nil when unknown
-	all      strings.Builder  // text of all replies
+	all      []string         // texts of all replies, without the one that grows
 	final    string           // text of the newest complete reply
 	decided  bool             // outcome and err are set
 	outcome  domain.TurnOutcome

@@ -124,12 +124,11 @@ func (r *reply) unkept() []domain.MessagePart {
 	if !r.growing {
 		return parts
 	}
-	p := r.part
-	p.Text = r.text.String()
+	p, kept := r.part, 0
 	if k.part == len(r.said.Parts) {
-		p.Text = p.Text[k.bytes:]
+		kept = k.bytes
 	}
-	if p.Text != "" {
+	if p.Text = r.text.After(kept); p.Text != "" {
 		parts = append(parts, p)
 	}
 	return parts

@@ -186,7 +186,7 @@ func (t *turn) decide(stop domain.Stop, err error) {
 	}
 	text := t.final
 	if stop == domain.StopCancelled {
-		text = t.all.String()
+		text = t.said()
 	}
 	t.decided, t.err = true, err
 	t.outcome = domain.TurnOutcome{Turn: t.id, Stop: stop, Text: text, Usage: t.usage, Total: t.before.Plus(t.usage)}

@@ -4,28 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/core/domain"
 )
-
-// reply collects one model reply while it streams. The turn's mutex guards
-// said and the growing part, because the reply is looked at when the work is
-// given up.
-type reply struct {
-	t       *turn
-	info    domain.ModelInfo // of the model that answers
-	said    domain.AssistantSaid
-	text    strings.Builder // of the part that is growing
-	part    domain.MessagePart
-	growing bool
-	ended   bool
-	retries int
-	first   time.Time // when the first text came
-	keeper  keeper
-}
 
 // ask gets the next reply. A request that the model finds too long is made
 // shorter and sent again, at most twice, as long as the client was shown
@@ -127,6 +109,9 @@ func (t *turn) quiet() bool {
 // take handles one event.
 func (r *reply) take(ev domain.ModelEvent) error {
 	t := r.t
+	if err := r.bound(ev); err != nil {
+		return err
+	}
 	switch ev := ev.(type) {
 	case domain.TextDelta:
 		if err := t.emit.send(t.ctx, domain.AgentText{ID: r.message(false), Text: ev.Text}); err != nil {
@@ -185,73 +170,6 @@ func (t *turn) tellFallback(ev domain.FellBack) error {
 		Severity: "warning", Title: fmt.Sprintf("%s answers in place of %s", ev.To.Ref, ev.From),
 		Detail: ev.Reason + ".",
 	})
-}
-
-// message returns the id of the message that a delta belongs to. A change
-// between text and thought begins a new one.
-func (r *reply) message(thought bool) domain.MessageID {
-	t := r.t
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if r.growing && r.part.Thought != thought {
-		r.closePart()
-	}
-	if !r.growing {
-		t.messages++
-		r.part = domain.MessagePart{ID: domain.MessageID(fmt.Sprintf("%s-m%d", t.id, t.messages)), Thought: thought}
-		r.growing = true
-	}
-	return r.part.ID
-}
-
-// grow adds what the client was told to the message.
-func (r *reply) grow(text string) {
-	t := r.t
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	r.text.WriteString(text)
-	r.keeper.due(r)
-	if r.part.Thought {
-		return
-	}
-	if r.first.IsZero() {
-		r.first = t.e.p.Clock()
-	}
-	if t.spokeAt.IsZero() {
-		t.spokeAt = r.first
-	}
-	t.all.WriteString(text)
-}
-
-// closePart ends the part that grows, with the turn's mutex held.
-func (r *reply) closePart() {
-	if !r.growing {
-		return
-	}
-	if r.text.Len() > 0 {
-		r.part.Text = r.text.String()
-		r.said.Parts = append(r.said.Parts, r.part)
-	}
-	r.text.Reset()
-	r.growing = false
-}
-
-// seen returns what was shown of a reply, and what it used, as a record of its
-// own, with the turn's mutex held; false when there is no reply or nothing of
-// it.
-func (r *reply) seen() (domain.AssistantSaid, bool) {
-	if r == nil {
-		return domain.AssistantSaid{}, false
-	}
-	said := r.said
-	said.Parts = slices.Clone(said.Parts)
-	if r.growing && r.text.Len() > 0 {
-		part := r.part
-		part.Text = r.text.String()
-		said.Parts = append(said.Parts, part)
-	}
-	said.Truncated, said.Calls, said.Opaque, said.Finish = true, nil, nil, ""
-	return said, len(said.Parts) > 0 || said.Usage != (domain.Usage{})
 }
 
 // keepPartial journals what was shown of a reply that did not end well. Of a turn

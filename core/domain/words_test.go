@@ -1,4 +1,4 @@
-package sessions
+package domain
 
 import (
 	"strings"
@@ -17,13 +17,13 @@ func TestWords(t *testing.T) {
 		"many small ones":           strings.Split(long, "9"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			var w words
+			var w Words
 			for _, p := range pieces {
-				w.add(p)
+				w.Add(p)
 			}
 			want := strings.Join(pieces, "")
-			for _, skip := range []int{0, w.n / 2, w.n} {
-				if got := w.after(skip); got != want[skip:] {
+			for _, skip := range []int{0, w.Len() / 2, w.Len()} {
+				if got := w.After(skip); got != want[skip:] {
 					t.Fatalf("without the first %d bytes: %d bytes, want %d; or others", skip, len(got), len(want)-skip)
 				}
 			}
@@ -36,9 +36,9 @@ func TestWords(t *testing.T) {
 func TestWords_Cost(t *testing.T) {
 	const pieces = 5000
 	got := testing.AllocsPerRun(10, func() {
-		var w words
+		var w Words
 		for range pieces {
-			w.add("a few words ")
+			w.Add("a few words ")
 		}
 	})
 	if got > 25 { // 9 blocks up to the longest, 2 of that, and their list
