@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -25,7 +24,7 @@ const flushLimit = 1500 * time.Millisecond
 func newTracer(lc fx.Lifecycle, cfg *Config, o *options, log ports.Observer) *traces.Tracer {
 	client := llm.NewClient(llm.HTTPConfig{Proxy: http.ProxyFromEnvironment})
 	c := traces.Config{
-		Endpoint: cfg.Telemetry.Endpoint, Client: client.HTTP, Header: func() (string, string, error) { return traceHeader(cfg.Telemetry.Header) },
+		Endpoint: cfg.Telemetry.Endpoint, Client: client.HTTP, Header: cfg.Telemetry.HeaderParts,
 		UserAgent: userAgent(), Service: cfg.Telemetry.Service, Version: Version().Version, Instance: o.ids(), Content: cfg.Telemetry.Content, Sample: cfg.Telemetry.Sample,
 		Provider: func(name string) string { return providerWord(cfg, name) }, Clock: o.clock, Random: rand.Reader,
 		Trouble: func(err error) {
@@ -34,6 +33,11 @@ func newTracer(lc fx.Lifecycle, cfg *Config, o *options, log ports.Observer) *tr
 	}
 	if o.metrics != nil {
 		c.Sent = o.metrics.Spans
+	}
+	if !strings.HasPrefix(cfg.Telemetry.Header.Ref(), "keyring:") { // which is asked when there is something to send
+		if _, _, err := c.Header(); err != nil {
+			log.Observe(context.Background(), domain.Trouble{Where: "nothing can be traced", Err: err})
+		}
 	}
 	t := traces.New(c)
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
@@ -44,20 +48,6 @@ func newTracer(lc fx.Lifecycle, cfg *Config, o *options, log ports.Observer) *tr
 		return nil
 	}))
 	return t
-}
-
-// traceHeader is the header for the collector.
-func traceHeader(s Secret) (name, value string, err error) {
-	text, err := s.Reveal()
-	if err != nil || text == "" {
-		return "", "", err
-	}
-	name, value, ok := strings.Cut(text, ":")
-	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-	if !ok || name == "" || value == "" || strings.ContainsAny(name, " \t") || strings.ContainsAny(name+value, "\r\n\x00") {
-		return "", "", errors.New("telemetry.header is no header; write it as \"Name: value\"")
-	}
-	return name, value, nil
 }
 
 // providerWord is what the conventions of OpenTelemetry call a provider.

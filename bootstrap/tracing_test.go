@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -57,17 +59,24 @@ func TestTracing_Off(t *testing.T) {
 	}
 }
 
-func TestTraceHeader(t *testing.T) {
-	for _, tt := range []struct {
-		text, name, value string
-		ok                bool
-	}{
-		{"", "", "", true}, {"Authorization: Bearer x y", "Authorization", "Bearer x y", true}, {"Api-Key:k", "Api-Key", "k", true},
-		{"no header", "", "", false}, {": value", "", "", false}, {"Name:", "", "", false}, {"Two words: v", "", "", false}, {"A: b\r\nC: d", "", "", false},
-	} {
-		name, value, err := traceHeader(NewSecret(tt.text))
-		if name != tt.name || value != tt.value || (err == nil) != tt.ok {
-			t.Errorf("%q: %q, %q, %v", tt.text, name, value, err)
-		}
+// TestTracing_Header: what is wrong with the header is told at the start, and
+// not when something happens at last.
+func TestTracing_Header(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "header")
+	if err := os.WriteFile(file, []byte("hush, no header\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, header := range map[string]string{"no header": "file:" + file, "no file": "file:" + file + ".none", "no variable": "env:BERTH_TEST_NOT_SET"} {
+		t.Run(name, func(t *testing.T) {
+			var log safeBuffer
+			w := written{t, t.TempDir()}
+			app := w.start("[telemetry]\nendpoint = \"http://127.0.0.1:1\"\nheader = \""+header+"\"\n", WithLog(&log))
+			if err := app.Stop(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if got := log.String(); !strings.Contains(got, "nothing can be traced") || strings.Contains(got, "hush") {
+				t.Errorf("the log says %s", got)
+			}
+		})
 	}
 }

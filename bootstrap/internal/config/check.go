@@ -34,6 +34,7 @@ func (l *loader) check() {
 	l.checkGateway()
 	l.checkStore()
 	l.checkBridge()
+	l.checkTelemetry()
 	l.warn()
 }
 

@@ -147,6 +147,9 @@ func TestLoad_BadFiles(t *testing.T) {
 			"F:2:1: acp.\"max sessions\": unknown key; did you mean acp.max_sessions? allowed here: busy, default_agent, dialect, experimental_v2, max_message_bytes, max_prompt_blob_bytes, max_sessions, queue_limit, session_timeout_secs",
 			"F:3:1: acp.\"acp.dialect\": unknown key; allowed here: busy, default_agent, dialect, experimental_v2, max_message_bytes, max_prompt_blob_bytes, max_sessions, queue_limit, session_timeout_secs",
 		}},
+		{"a header that is none", "[telemetry]\nheader = \"hush\"\n", []string{
+			"F:2:10: telemetry.header: is no header; write it as \"Name: value\"",
+		}},
 		{"two bridge tokens", "[bridge]\ntoken = \"a\"\ntoken_file = \"b\"\ntls_fingerprint = \"abc\"\n", []string{
 			"F:3:14: bridge.token_file: cannot stand beside bridge.token; keep one of the two",
 			"F:4:19: bridge.tls_fingerprint: \"abc\" is not a fingerprint; allowed: 64 hexadecimal digits, with or without colons",
