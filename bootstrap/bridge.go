@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"time"
 
 	"github.com/berth-dev/berth/adapters/bridge"
 	"github.com/berth-dev/berth/adapters/jsonrpc"
@@ -32,6 +33,10 @@ type BridgeOptions struct {
 	RequireExisting bool
 	NoPrefix        bool   // prompts to an OpenClaw Gateway have no line about the working directory
 	Provenance      string // "", "meta" or "meta+receipt"
+
+	// StartLimit, if set, is how long there may be no gateway at the start, in
+	// place of 30 s.
+	StartLimit time.Duration
 
 	// Verbose, if set, gets a line about everything that happens.
 	Verbose io.Writer
@@ -96,7 +101,7 @@ func bridgeConfig(find *gatewayFinder, o BridgeOptions) bridge.Config {
 		Sessions: bridge.SessionFlags{
 			Agent: o.Agent, Key: o.Session, Label: o.Label, Reset: o.Reset, RequireExisting: o.RequireExisting,
 		},
-		Provenance: o.Provenance, Host: host,
+		Provenance: o.Provenance, Host: host, StartLimit: o.StartLimit,
 		Memory: bridgeMemory{dir: bridgeCache(), gateway: find.name()},
 		Info:   bridge.Info{Name: "berth", Title: "Berth", Version: Version().Version},
 	}

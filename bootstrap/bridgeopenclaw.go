@@ -59,8 +59,9 @@ func newOpenClawBridge(cfg *Config, editor jsonrpc.Frames, o BridgeOptions) (*op
 			Agent: o.Agent, Key: o.Session, Label: o.Label, Reset: o.Reset, RequireExisting: o.RequireExisting,
 		},
 		NoPrefix: o.NoPrefix, Home: home, Provenance: o.Provenance, Host: host,
-		NewID: uuid.NewString,
-		Info:  openclaw.Info{Name: "berth", Title: "Berth", Version: Version().Version},
+		StartLimit: o.StartLimit,
+		NewID:      uuid.NewString,
+		Info:       openclaw.Info{Name: "berth", Title: "Berth", Version: Version().Version},
 	}
 	if o.Verbose != nil {
 		c.Log = func(format string, args ...any) { fmt.Fprintf(o.Verbose, "bridge: "+format+"\n", args...) }

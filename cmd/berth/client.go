@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -30,15 +31,17 @@ const (
 
 // clientFlags are what "berth client" was told.
 type clientFlags struct {
-	prompt  string
-	policy  string
-	cwd     string
-	agent   string
-	model   string
-	session string
-	auth    string
-	json    bool
-	verbose bool
+	prompt    string
+	policy    string
+	cwd       string
+	agent     string
+	model     string
+	session   string
+	auth      string
+	url       string
+	tokenFile string
+	json      bool
+	verbose   bool
 }
 
 // newClient is a debug client for any ACP agent.
@@ -47,16 +50,20 @@ func newClient(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "client [flags] [-- AGENT [ARGS...]]",
 		Short: "A client for any ACP agent: one prompt, or a conversation",
-		Long: `Starts an ACP agent ("berth acp" unless another is named after --), opens a
-session and shows what the agent sends. With -p it runs one prompt and ends;
-without, it reads prompts from the terminal.
+		Long: `Starts an ACP agent ("berth acp" unless another is named after --), or connects
+to a gateway with --url, opens a session and shows what the agent sends. With -p
+it runs one prompt and ends; without, it reads prompts from the terminal.
+
+The directory of a session is one of the machine that the gateway runs on. Its
+token may also come from BERTH_GATEWAY_TOKEN; this user's own daemon needs none.
 
 Exit codes of -p: 0 the turn ended, 1 failed, 2 usage, 3 a permission was denied,
 4 a limit was reached, 5 the model refused, 130 cancelled.`,
 		Example: `  berth client -p "read README.md"
   berth client -p "write hello.txt: hi" --permission-policy all
   berth client -p "hello" --json
-  berth client -p "hello" -- npx some-other-agent --acp`,
+  berth client -p "hello" -- npx some-other-agent --acp
+  berth client --url wss://berth.example --token-file ~/.berth-token --cwd /srv/project`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains([]string{"ask", "reads", "all", "none"}, f.policy) {
 				return usage("--permission-policy %q is none of ask, reads, all, none", f.policy)
@@ -66,6 +73,9 @@ Exit codes of -p: 0 the turn ended, 1 failed, 2 usage, 3 a permission was denied
 			}
 			if cmd.Flags().Changed("prompt") && strings.TrimSpace(f.prompt) == "" {
 				return usage("-p wants a prompt")
+			}
+			if err := f.checkGateway(cmd, args); err != nil {
+				return err
 			}
 			if f.model != "" && len(args) == 0 {
 				if _, err := domain.ParseModelRef(f.model); err != nil {
@@ -83,12 +93,37 @@ Exit codes of -p: 0 the turn ended, 1 failed, 2 usage, 3 a permission was denied
 	fl.StringVar(&f.model, "model", "", `model for "berth acp", as "provider/model"`)
 	fl.StringVar(&f.session, "session", "", "load this session instead of opening a new one")
 	fl.StringVar(&f.auth, "auth", "", "how to sign in when the agent asks for it, by the id of the way")
+	fl.StringVar(&f.url, "url", "", "gateway to connect to: ws://, wss://, http://, https:// or unix:/path")
+	fl.StringVar(&f.tokenFile, "token-file", "", "file that holds the token for --url")
 	fl.BoolVar(&f.json, "json", false, "print the agent's messages, one JSON object a line")
 	fl.BoolVar(&f.verbose, "verbose", false, "show the agent's log and the raw messages on standard error")
 	return cmd
 }
 
-// agentCommand is the agent to start: the one named after --, or this program.
+// checkGateway says what does not go together with a gateway.
+func (f clientFlags) checkGateway(cmd *cobra.Command, args []string) error {
+	switch given := cmd.Flags().Changed; {
+	case !given("url") && given("token-file"):
+		return usage("--token-file is for the gateway that --url names")
+	case !given("url"):
+		return nil
+	case f.url == "":
+		return usage("--url is empty")
+	case given("token-file") && f.tokenFile == "":
+		return usage("--token-file is empty")
+	case len(args) > 0:
+		return usage("--url names a gateway and -- an agent to start; give one of them")
+	case f.model != "":
+		return usage(`--model is for "berth acp"; a gateway's agents have their own, so use --agent`)
+	}
+	return nil
+}
+
+// clientWait is how long the client looks for a gateway: somebody waits for it.
+const clientWait = 5 * time.Second
+
+// agentCommand is the agent to start: the one named after --, or this program,
+// as the agent itself or as the bridge to a gateway.
 func agentCommand(c *common, f clientFlags, args []string) (acpclient.Command, error) {
 	if len(args) > 0 {
 		return acpclient.Command{Path: args[0], Args: args[1:]}, nil
@@ -98,6 +133,12 @@ func agentCommand(c *common, f clientFlags, args []string) (acpclient.Command, e
 		return acpclient.Command{}, err
 	}
 	out := acpclient.Command{Path: self, Args: []string{"acp"}}
+	if f.url != "" {
+		out.Args = []string{"bridge", "--url", f.url, "--wait", clientWait.String()}
+		if f.tokenFile != "" {
+			out.Args = append(out.Args, "--token-file", f.tokenFile)
+		}
+	}
 	for _, flag := range [][2]string{{"--config-dir", c.configDir}, {"--data-dir", c.dataDir}, {"--model", f.model}} {
 		if flag[1] != "" {
 			out.Args = append(out.Args, flag[0], flag[1])

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -30,6 +31,7 @@ type flags struct {
 	url, token, tokenFile, password, passwordFile string
 	agent, session, label, provenance, protocol   string
 	reset, existing, noPrefix, insecure, verbose  bool
+	wait                                          time.Duration
 }
 
 // New makes the command. name is what it is called by.
@@ -64,6 +66,7 @@ input ends, and with 1 when the gateway is gone for good or refuses the token.`,
 	fl.BoolVar(&f.noPrefix, "no-prefix-cwd", false, "do not put the working directory in front of prompts; an ACP gateway knows it anyway")
 	fl.StringVar(&f.provenance, "provenance", "off", "off, meta or meta+receipt: say with each prompt where it comes from")
 	fl.StringVar(&f.protocol, "protocol", "", "what the gateway speaks: acp or openclaw (bridge.protocol)")
+	fl.DurationVar(&f.wait, "wait", 30*time.Second, "how long to look for a gateway at the start")
 	fl.BoolVar(&f.insecure, "insecure", false, "let the token go to another machine without TLS")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "tell on standard error what happens")
 	return cmd
@@ -72,7 +75,10 @@ input ends, and with 1 when the gateway is gone for good or refuses the token.`,
 func run(cmd *cobra.Command, f flags, options Options) error {
 	opts := bootstrap.BridgeOptions{
 		URL: strings.TrimSpace(f.url), Insecure: f.insecure, Agent: f.agent, Session: f.session, Label: f.label,
-		Reset: f.reset, RequireExisting: f.existing, NoPrefix: f.noPrefix, Env: os.Environ(),
+		Reset: f.reset, RequireExisting: f.existing, NoPrefix: f.noPrefix, StartLimit: f.wait, Env: os.Environ(),
+	}
+	if f.wait <= 0 {
+		return usage("--wait %v is no time to wait; give one such as 30s", f.wait)
 	}
 	switch f.provenance {
 	case "off", "":
