@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +21,10 @@ import (
 
 // Helper is a program that builds sandboxes and holds commands. The zero value
 // is none.
-type Helper struct{ path string }
+type Helper struct {
+	path string
+	why  string // there is none, if somebody looked for one
+}
 
 // RunHelper does the work of a helper process and ends the process, if this
 // process was started as one. Otherwise it returns this program as a helper:
@@ -33,12 +37,21 @@ func RunHelper() Helper {
 	if code, mine := exec.Supervise(os.Args); mine {
 		os.Exit(code)
 	}
-	return Helper{exec.SelfHelper()}
+	_, err := os.Executable()
+	return ownHelper(exec.SelfHelper(), err)
+}
+
+// ownHelper is this program, by its path; without one, err says why.
+func ownHelper(path string, err error) Helper {
+	if path == "" {
+		return Helper{why: fmt.Sprintf("this program would build it and cannot find its own file: %v", err)}
+	}
+	return Helper{path: path}
 }
 
 // HelperAt is another program that calls RunHelper before anything else, such
 // as an installed berth, by its absolute path.
-func HelperAt(path string) Helper { return Helper{path} }
+func HelperAt(path string) Helper { return Helper{path: path} }
 
 // InsideCommand reports whether this process was started by a command that an
 // agent runs: then it must not change what the agent may do.
@@ -56,7 +69,7 @@ func InsideCommand(env []string) bool {
 type commands struct {
 	now    *current
 	disk   *fs.Disk
-	helper string // path of a program that calls RunHelper; "" when there is none
+	helper Helper
 	home   string
 	own    []string
 	system []string // directories of the system's programs
@@ -82,7 +95,7 @@ type box struct {
 // newCommands makes the shell tools. Nothing is tried or started.
 func newCommands(o *options, now *current, disk *fs.Disk, clock ports.Clock, ids ports.IDs) *commands {
 	home, _ := os.UserHomeDir()
-	c := &commands{now: now, disk: disk, helper: o.helper.path, home: home, own: ownPaths(), system: exec.SystemPath(), shell: exec.FindShell(), boxes: map[string]*box{}}
+	c := &commands{now: now, disk: disk, helper: o.helper, home: home, own: ownPaths(), system: exec.SystemPath(), shell: exec.FindShell(), boxes: map[string]*box{}}
 	c.source = exec.NewSource(exec.Config{
 		Shell: c.shell, Environ: os.Environ(), Hidden: now.secretVariables, SystemPath: c.system,
 		Profile: c.profile, Analyze: exec.Policy{Env: c.env, Judge: disk.Judge}.Analyze, Judge: disk.Judge, Roots: disk.WritableRoots,
@@ -104,10 +117,10 @@ func ownPaths() []string {
 }
 
 func (c *commands) confiner() exec.Confiner {
-	if c.helper == "" {
+	if c.helper.path == "" {
 		return unhelped{commands: c}
 	}
-	return &homed{Sandboxed: exec.Sandboxed{Of: c.box, Otherwise: exec.Plain{Helper: c.helper}}, commands: c}
+	return &homed{Sandboxed: exec.Sandboxed{Of: c.box, Otherwise: exec.Plain{Helper: c.helper.path}}, commands: c}
 }
 
 // homed gives the private homes of sandboxes what commands need there, when
@@ -151,7 +164,11 @@ func (u unhelped) Posture(_ context.Context, agent string) domain.Posture {
 	if u.commands.profile(agent).Sandbox == sandbox.None {
 		return domain.Posture{Word: domain.PostureOff, Reason: "the profile's sandbox is \"none\""}
 	}
-	return domain.Posture{Word: domain.PostureNone, Reason: "the program that Berth is part of cannot build one (bootstrap.WithHelper)"}
+	why := u.commands.helper.why
+	if why == "" {
+		why = "the program that Berth is part of cannot build one (bootstrap.WithHelper)"
+	}
+	return domain.Posture{Word: domain.PostureNone, Reason: why}
 }
 
 // Known says the same.
@@ -201,10 +218,10 @@ func (c *commands) box(agent string) *sandbox.Sandbox {
 // helperArgv is how the sandbox starts its helper; nil is this very image,
 // whatever became of its name.
 func (c *commands) helperArgv() []string {
-	if c.helper == exec.SelfHelper() {
+	if c.helper.path == exec.SelfHelper() {
 		return nil
 	}
-	return []string{c.helper}
+	return []string{c.helper.path}
 }
 
 // hiddenPaths leaves out of the forbidden paths those that a sandbox has small
