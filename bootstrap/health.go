@@ -39,16 +39,17 @@ func CheckDaemon(ctx context.Context, cfg *Config) error {
 	return nil
 }
 
-// LoadForCheck is LoadConfig for CheckDaemon, which needs the data directory
-// alone. A file that is being edited, or is broken, says nothing about a daemon
-// that goes on with what it has read; then broken is what is wrong with it, and
-// the directory is that of the flags and the environment.
-func LoadForCheck(o LoadOptions) (cfg *Config, broken, err error) {
+// LoadDataDir is LoadConfig for what needs the data directory alone, such as
+// CheckDaemon and RevokeToken. A file that is being edited, or is broken, says
+// nothing about a daemon that goes on with what it has read; then broken is what
+// is wrong with it, and the directory is that of the flags, the environment, or
+// the file if it still says.
+func LoadDataDir(o LoadOptions) (cfg *Config, broken, err error) {
 	cfg, broken = LoadConfig(o)
 	if broken == nil {
 		return cfg, nil, nil
 	}
-	if cfg, err = config.LoadWithoutFile(hosted(o)); err != nil {
+	if cfg, err = config.LoadDataDir(hosted(o)); err != nil {
 		return nil, nil, broken
 	}
 	return cfg, broken, nil

@@ -173,7 +173,7 @@ func TestCheckDaemon_BrokenFile(t *testing.T) {
 	load := LoadOptions{ConfigDir: w.dir, DataDir: filepath.Join(w.dir, "data"), Home: w.dir}
 	for _, text := range []string{"[gateway]\nlisten = \"127.0.0.1:0\"\n", "[gateway\n", "[gateway]\nlisten = 7\n"} {
 		w.set(text)
-		cfg, broken, err := LoadForCheck(load)
+		cfg, broken, err := LoadDataDir(load)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestCheckDaemon_BrokenFile(t *testing.T) {
 		}
 	}
 	load.Env = []string{"BERTH_GATEWAY__LISTEN=nonsense"}
-	if _, _, err := LoadForCheck(load); err == nil || !strings.Contains(err.Error(), "config.toml") {
+	if _, _, err := LoadDataDir(load); err == nil || !strings.Contains(err.Error(), "config.toml") {
 		t.Errorf("an environment that is broken too: %v", err)
 	}
 }

@@ -76,7 +76,7 @@ SIGTERM  takes no more connections and prompts, lets turns finish for
 // checkDaemon asks the daemon whether it is ready. What is wrong with the
 // configuration matters only if there is none.
 func checkDaemon(ctx context.Context, load bootstrap.LoadOptions) error {
-	cfg, broken, err := bootstrap.LoadForCheck(load)
+	cfg, broken, err := bootstrap.LoadDataDir(load)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -141,17 +142,22 @@ func rights(t bootstrap.TokenInfo) string {
 
 func newTokenRevoke(c *common) *cobra.Command {
 	return &cobra.Command{
-		Use:     "revoke NAME",
-		Short:   "Revoke a token and end its connections",
+		Use:   "revoke NAME",
+		Short: "Revoke a token and end its connections",
+		Long: `Revokes a token and ends its connections, also when the configuration is broken
+meanwhile.`,
 		Example: `  berth token revoke laptop`,
 		Args:    wants(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, err := bootstrap.LoadConfig(c.options(nil))
+			cfg, broken, err := bootstrap.LoadDataDir(c.options(nil))
 			if err != nil {
 				return failed(err)
 			}
 			if err := bootstrap.RevokeToken(cfg, args[0]); err != nil {
-				return failed(err)
+				return failed(errors.Join(err, broken))
+			}
+			if broken != nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "The configuration is broken, so see that %s is the right data directory:\n%v\n", cfg.DataDir, broken)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "The token %s is revoked.\n", args[0])
 			return failed(err)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -51,6 +52,45 @@ func TestToken(t *testing.T) {
 	}
 	if code, _, errOut := tokenCommand(t, dir, "revoke", "token-1"); code != 1 || !strings.Contains(errOut, "berth token list") {
 		t.Errorf("revoke again: %d %q", code, errOut)
+	}
+}
+
+// TestToken_RevokeWhenBroken: whatever is wrong with the configuration, a token
+// that got into wrong hands can be revoked.
+func TestToken_RevokeWhenBroken(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "elsewhere")
+	config := filepath.Join(dir, "config.toml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place := "data_dir = " + strconv.Quote(data) + "\n"
+	for _, tt := range []struct {
+		name, text string
+		args       []string
+	}{
+		{"a setting", place + "[gateway]\nlisten = 7\n", nil},
+		{"an agent", place + "[agents.a]\nmodel = \"nowhere/x\"\n", nil},
+		{"the file", "[gateway\n", []string{"--data-dir", data}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			write(place)
+			if code, _, errOut := berth(t, dir, "", "token", "create", "--name", "lost"); code != 0 {
+				t.Fatalf("create: %d %s", code, errOut)
+			}
+			write(tt.text)
+			code, out, errOut := berth(t, dir, "", append([]string{"token", "revoke", "lost"}, tt.args...)...)
+			if code != 0 || !strings.Contains(out, "is revoked") || !strings.Contains(errOut, data) || !strings.Contains(errOut, "config.toml") {
+				t.Errorf("revoke: %d %q %q", code, out, errOut)
+			}
+			code, _, errOut = berth(t, dir, "", append([]string{"token", "revoke", "lost"}, tt.args...)...)
+			if code != 1 || !strings.Contains(errOut, "there is no token") || !strings.Contains(errOut, "config.toml") {
+				t.Errorf("revoke again: %d %q", code, errOut)
+			}
+		})
 	}
 }
 

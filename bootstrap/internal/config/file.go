@@ -87,7 +87,7 @@ func (l *loader) readFile() (*tomltree.Node, error) {
 	case version < 1:
 		return root, nil // out of range, reported like any other value
 	}
-	m := migration{file: l.cfg.ConfigFile, from: int(version), steps: steps(), dry: l.opts.content != nil}
+	m := migration{file: l.cfg.ConfigFile, from: int(version), steps: steps(), dry: l.opts.content != nil || l.opts.place}
 	data, warning, err := m.run(data)
 	if err != nil {
 		return nil, err

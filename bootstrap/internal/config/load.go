@@ -30,7 +30,8 @@ type Options struct {
 	// its own.
 	TryRule func(list string, r Rule) error
 
-	content []byte // read instead of the file, by Set and LoadWithoutFile
+	content []byte // read instead of the file, by Set
+	place   bool   // nothing of the file but data_dir is wanted, by LoadDataDir
 }
 
 // setting is one value with its origin. value is nil when the key is unset.
@@ -77,7 +78,10 @@ func Load(o Options) (*Config, error) {
 		l.cfg.ConfigDir, l.cfg.ConfigFile = dir, filepath.Join(dir, "config.toml")
 	}
 	root, err := l.readFile()
-	if err != nil {
+	switch {
+	case o.place:
+		root = onlyDataDir(root)
+	case err != nil:
 		return nil, err
 	}
 	if explicit && !l.cfg.FileFound {
@@ -98,10 +102,27 @@ func Load(o Options) (*Config, error) {
 	return l.cfg, nil
 }
 
-// LoadWithoutFile is Load as if there were no file.
-func LoadWithoutFile(o Options) (*Config, error) {
-	o.content = []byte{}
+// LoadDataDir is Load as if nothing stood in the file but data_dir, if that can
+// be read.
+func LoadDataDir(o Options) (*Config, error) {
+	o.place = true
 	return Load(o)
+}
+
+// onlyDataDir is the file without its other settings; nil when there is nothing
+// else.
+func onlyDataDir(root *tomltree.Node) *tomltree.Node {
+	if root == nil {
+		return nil
+	}
+	for _, n := range root.Items {
+		if n.Key == "data_dir" {
+			only := *root
+			only.Items = []*tomltree.Node{n}
+			return &only
+		}
+	}
+	return nil
 }
 
 // walk reads one table of the file.
