@@ -32,6 +32,7 @@ type Attachment struct {
 	principal string         // the name of who was attached last
 	same      []ports.Client // the connections it had, as far as it resumed what was lost
 	dismissed int            // how often questions were to be given up
+	ousted    *seat          // who was stuck when another came, and was not told of it yet
 }
 
 // seat is one client's time as the one who is attached.
@@ -39,6 +40,8 @@ type seat struct {
 	client ports.Client
 	ready  <-chan struct{} // closed when it may be told what goes on; nil is now
 	gone   chan struct{}   // closed when its time is over
+
+	sending sending // guarded by the attachment's mutex
 }
 
 var _ ports.Client = (*Attachment)(nil)
@@ -63,7 +66,10 @@ func (a *Attachment) attach(c ports.Client, req storedRequest) (before *seat) {
 		a.same = nil
 	}
 	a.same = append(a.same, c)
-	before = a.leave()
+	if before = a.leave(); before == nil {
+		before = a.ousted
+	}
+	a.ousted = nil
 	if who := c.Info().Rights.Principal(); who != a.principal {
 		a.principal = who
 		if !req.Takeover {
@@ -140,7 +146,7 @@ func (a *Attachment) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.over = true
-	a.watchers, a.same = nil, nil
+	a.watchers, a.same, a.ousted = nil, nil, nil
 	a.leave()
 }
 
@@ -185,12 +191,17 @@ func (a *Attachment) pass(ctx context.Context, id domain.SessionID, u domain.Upd
 // deliver sends an update to who has the seat. It is not taken, which is no
 // failure, when that client is lost.
 func (a *Attachment) deliver(ctx context.Context, s *seat, id domain.SessionID, u domain.Update) (taken bool, err error) {
+	ctx = a.begins(s, ctx)
+	defer a.ends(s)
 	if s.ready != nil {
 		select {
 		case <-s.ready:
 		case <-s.gone:
 			return false, nil
 		case <-ctx.Done():
+			if a.wasOusted(s) {
+				return false, nil
+			}
 			return false, context.Cause(ctx)
 		}
 	}
@@ -202,8 +213,11 @@ func (a *Attachment) deliver(ctx context.Context, s *seat, id domain.SessionID, 
 }
 
 // lost reports whether a call failed only because its client is lost and
-// waited for.
+// waited for, or was ousted.
 func (a *Attachment) lost(s *seat, err error) bool {
+	if a.wasOusted(s) {
+		return true
+	}
 	if !a.patient {
 		return false
 	}

@@ -76,7 +76,7 @@ func (l *Live) forget(was *mark) {
 // changeHands does what handOver does while nothing may move. It returns what
 // is still to be sent to the new client, and who was attached.
 func (l *Live) changeHands(ctx context.Context, h *history, p place, req storedRequest) (rest []domain.Update, before *seat, err error) {
-	f, err := l.hold(ctx)
+	f, err := l.take(ctx, p.client)
 	if err != nil {
 		return nil, nil, err
 	}

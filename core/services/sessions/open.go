@@ -166,7 +166,7 @@ func (s *Service) open(ctx context.Context, p place, req storedRequest) (domain.
 		}
 	}
 	l := p.slot.live
-	f, err := l.hold(ctx)
+	f, err := l.take(ctx, p.client)
 	if err != nil {
 		return domain.OpenedSession{}, err
 	}

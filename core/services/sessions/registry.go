@@ -171,10 +171,12 @@ func (s *Service) unclaim(sl *slot, c ports.Client, own bool) bool {
 	if sl.state != opening {
 		return false
 	}
-	if sl.client == c && !own { // it had taken the session already
+	ousted := sl.live.att.oustedBefore()
+	if sl.client == c && !own || ousted != nil { // it had taken the session already, or its owner was ousted for it
 		sl.client = nil
 		sl.live.att.detach()
 	}
+	s.tellTaken(ousted, c, sl.live.id)
 	sl.next = nil
 	s.opened(sl)
 	if sl.client == nil {
