@@ -2,6 +2,7 @@ package openclaw
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -62,9 +63,18 @@ func (b *Bridge) fromRun(e runEvent) {
 		}
 	}
 	t.event(e)
-	if !t.own && t.wasOver() {
-		t.close()
-		b.unfollow(t)
+	b.let(t)
+}
+
+// let ends what is told of a run that somebody else began, once it is over.
+func (b *Bridge) let(t *turn) {
+	if t.own || !t.wasOver() {
+		return
+	}
+	t.close()
+	b.unfollow(t)
+	if t.heirOf != nil {
+		t.heirOf.finish(t.result())
 	}
 }
 
@@ -79,6 +89,7 @@ func (b *Bridge) observe(run string, p fields) *turn {
 	t.own, t.accepted = false, true
 	t.ctx, t.cancel = context.WithCancelCause(b.life)
 	t.said.doubt() // it may have begun before
+	t.heirOf = s.orphan()
 	b.follow(t)
 	return t
 }
@@ -123,16 +134,11 @@ func (s *session) isNew(run string) bool {
 // isForeign reports whether a prompt is another's, and new.
 func (s *session) isForeign(run string) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.telling || s.was(run) {
-		return false
-	}
-	for _, t := range s.turns {
-		if t.runID() == run {
-			return false
-		}
-	}
-	return true
+	known := s.telling || s.was(run)
+	turns := append([]*turn(nil), s.turns...)
+	s.mu.Unlock()
+	// The lock of a turn comes before that of its session.
+	return !known && !slices.ContainsFunc(turns, func(t *turn) bool { return t.runID() == run })
 }
 
 func (s *session) was(run string) bool {

@@ -117,6 +117,19 @@ func (h history) of(run string) []entry {
 	return out
 }
 
+// behind is the run of the last message behind the prompt of a run that is
+// not of that run, "" for none.
+func (h history) behind(run string) string {
+	last, seen := "", false
+	for _, e := range h.entries {
+		seen = seen || e.prompt == run
+		if seen && e.role == "assistant" && e.run != run && e.run != "" {
+			last = e.run
+		}
+	}
+	return last
+}
+
 // began reports whether the prompt of a run is in the transcript.
 func (h history) began(run string) bool {
 	return slices.ContainsFunc(h.entries, func(e entry) bool { return e.prompt == run || e.run == run })

@@ -3,6 +3,7 @@ package openclaw
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/core/domain"
@@ -30,10 +31,7 @@ func (b *Bridge) reattach(ctx context.Context, _ *link) {
 	for _, t := range turns {
 		b.reconcile(ctx, t)
 		t.release()
-		if !t.own && t.wasOver() {
-			t.close()
-			b.unfollow(t)
-		}
+		b.let(t)
 	}
 	b.reviewApprovals(ctx)
 }
@@ -84,14 +82,68 @@ func (b *Bridge) reconcile(ctx context.Context, t *turn) {
 		t.finish(outcome{stop: stopCancelled})
 	case status == "error":
 		t.finish(failure("", "", 0, f.text("error")))
-	case h.runs(run) || h.busy:
+	case h.runs(run):
 		b.cfg.Log("run %s goes on", run)
 	case stop != "" && stop != "toolUse":
 		t.finish(outcome{stop: stopOf(stop)})
-	case l != nil && boot != "" && l.hello.boot != boot:
-		t.finish(outcome{err: domain.Errorf(domain.Unavailable,
-			"the gateway was started anew and does not know how the turn ended; what it had said and done is shown")})
+	case t.own && l != nil && boot != "" && l.hello.boot != boot:
+		b.bequeath(t, h)
 	}
+}
+
+// heirLimit is how long a Gateway that was started anew may take to go on with
+// what it did before.
+const heirLimit = 30 * time.Second
+
+// bequeath looks for the run with which a Gateway that was started anew goes
+// on: it is another run in the same session. Its end is the end of the turn.
+// Without one nobody knows how the turn ended.
+func (b *Bridge) bequeath(t *turn, h history) {
+	if heir := h.behind(t.runID()); heir != "" && !h.runs(heir) {
+		if t.session.isNew(heir) && !b.follows(heir) {
+			past := newTurn(b, t.session, heir)
+			past.said.fromAgent = true
+			past.makeUp(h.of(heir))
+			past.close()
+			t.session.noteDone(heir)
+		}
+		t.finish(outcome{stop: stopOf(lastStop(h.of(heir)))})
+		return
+	}
+	t.mu.Lock()
+	t.waiting = true
+	t.mu.Unlock()
+	b.cfg.Log("run %s ended with the gateway: waiting for the one that goes on with it", t.runID())
+	b.side.Go(func() { // ends with the turn, or the bridge
+		if !sleep(t.ctx, heirLimit) {
+			return
+		}
+		t.mu.Lock()
+		alone := t.waiting
+		t.mu.Unlock()
+		if alone {
+			t.finish(outcome{err: domain.Errorf(domain.Unavailable,
+				"the gateway was started anew and does not know how the turn ended; what it had said and done is shown")})
+		}
+	})
+}
+
+// orphan is the turn of a session that waits for a run to go on with it, if
+// one does. It waits no more.
+func (s *session) orphan() *turn {
+	s.mu.Lock()
+	turns := append([]*turn(nil), s.turns...)
+	s.mu.Unlock()
+	for _, t := range turns {
+		t.mu.Lock()
+		was := t.waiting
+		t.waiting = false
+		t.mu.Unlock()
+		if was {
+			return t
+		}
+	}
+	return nil
 }
 
 // lastStop is why the last message of a run ended.

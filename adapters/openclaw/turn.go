@@ -19,12 +19,14 @@ type turn struct {
 	before  <-chan struct{} // the prompt in front; nil for none
 	settled chan struct{}   // closed when the next prompt may begin
 	over    chan struct{}   // closed when the run has ended
+	heirOf  *turn           // the turn that ends with this run
 
 	mu       sync.Mutex
 	run      string
 	closed   bool   // nothing more is told
 	accepted bool   // the Gateway has it
 	boot     string // of the Gateway that it was first sent to
+	waiting  bool   // for a run that goes on with it
 	making   bool   // the transcript is read for what is missing, and then the run is over
 	out      *outcome
 	held     []runEvent // what came while something is made up for

@@ -3,6 +3,7 @@ package openclaw_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -201,6 +202,35 @@ func TestRestart(t *testing.T) {
 			t.Error(d)
 		}
 	})
+}
+
+// TestRestart_Recovered has the gateway go on with the turn in another run.
+func TestRestart_Recovered(t *testing.T) {
+	script := func(r *openclawtest.Run) { r.Say("half"); r.Hold(nil) }
+	for name, late := range map[string]bool{"while the bridge is there": true, "before it is back": false} {
+		t.Run(name, func(t *testing.T) {
+			play(t, with{gateway: openclawtest.Config{Script: script}}, func(r *rig) {
+				id := r.open()
+				answer := r.later("session/prompt", says(id, "hi"))
+				r.gw.Restart()
+				if !late {
+					r.gw.Shut(true)
+				} else {
+					time.Sleep(5 * time.Second)
+				}
+				r.gw.Recover("agent:main:acp-bridge:"+id, "heir", func(r *openclawtest.Run) { r.Say("the rest"); r.End("length") })
+				synctest.Wait()
+				r.gw.Shut(false)
+				if out, err := answer(); err != nil || out["stopReason"] != "max_tokens" {
+					t.Errorf("answer %v, %v", out, err)
+				}
+				told := r.told()
+				if !slices.ContainsFunc(told, func(l string) bool { return strings.TrimSpace(l) == "say the rest" }) || told[0] != "say half" {
+					t.Errorf("told %q", told)
+				}
+			})
+		})
+	}
 }
 
 func TestLostLimit(t *testing.T) {

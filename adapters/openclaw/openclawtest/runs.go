@@ -14,6 +14,7 @@ type Run struct {
 	ID, Message string
 	Params      json.RawMessage // of chat.send
 
+	script  func(r *Run) // nil: the Gateway's
 	g       *Gateway
 	session *session
 	by      *conn
@@ -43,20 +44,37 @@ func (g *Gateway) sendChat(c *conn, p params) (any, *fail) {
 	}
 	raw, _ := json.Marshal(p)
 	r := &Run{ID: id, Message: p.text("message"), Params: raw, g: g, session: s, by: c, dead: make(chan struct{})}
+	g.start(r)
+	return map[string]any{"runId": id, "status": "started"}, nil
+}
+
+// Recover begins a run that goes on with what a session did before the
+// Gateway was started anew.
+func (g *Gateway) Recover(key, id string, script func(r *Run)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.start(&Run{ID: id, Message: "[System] Go on.", g: g, session: g.sessions[key], dead: make(chan struct{}), script: script})
+}
+
+// start begins a run.
+func (g *Gateway) start(r *Run) {
+	id, s := r.ID, r.session
 	g.runs[id] = r
 	r.write(map[string]any{"role": "user", "content": r.Message, "idempotencyKey": id + ":user"})
 	g.touch(s)
 	g.all.Go(func() {
 		defer func() { _ = recover() }() // a script that was killed
 		r.event("agent", "lifecycle", map[string]any{"phase": "start"})
-		if g.cfg.Script == nil {
-			r.Say("You said: ", r.Message)
-		} else {
+		switch {
+		case r.script != nil:
+			r.script(r)
+		case g.cfg.Script != nil:
 			g.cfg.Script(r)
+		default:
+			r.Say("You said: ", r.Message)
 		}
 		r.End("stop")
 	})
-	return map[string]any{"runId": id, "status": "started"}, nil
 }
 
 // lock takes the Gateway's lock, and ends the script of a dead run.
