@@ -78,6 +78,9 @@ func (s *Service) enrol(w *watcher) (before []*watcher, err error) {
 // exactly that place.
 func (s *Service) startWatching(ctx context.Context, w *watcher, row domain.Session, replay bool) (domain.OpenedSession, error) {
 	opened := domain.OpenedSession{Session: row}
+	if agent, err := s.owner(row.Agent); err == nil {
+		opened.Agent, opened.Model = agent, s.p.Models.Describe(agent.Model)
+	}
 	h := &history{row: row, conv: domain.NewConversation(row.Start), replay: replay}
 	send := func(u domain.Update) error {
 		if w.ctx.Err() != nil {
@@ -103,9 +106,6 @@ func (s *Service) startWatching(ctx context.Context, w *watcher, row domain.Sess
 		}
 		if ok {
 			opened.Running, opened.Queued = admitted.Running, admitted.Queued
-			if agent, err := s.owner(row.Agent); err == nil {
-				opened.Agent, opened.Model.Ref = agent, agent.Model
-			}
 			return opened, nil
 		}
 	}

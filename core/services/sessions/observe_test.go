@@ -58,6 +58,9 @@ func TestObserve(t *testing.T) {
 		if err != nil || opened.Running == "" || len(opened.Queued) != 1 {
 			t.Fatalf("observe: %+v, %v", opened, err)
 		}
+		if opened.Agent.Alias != "default" || opened.Model.Ref != opened.Agent.Model || opened.Model.Title == "" {
+			t.Errorf("of who answers it is told %+v, %+v", opened.Agent, opened.Model)
+		}
 		turn.tell(t, domain.AgentText{ID: "m", Text: "way"})
 		synctest.Wait()
 		for name, c := range map[string]*client{"early": early, "late": late} {

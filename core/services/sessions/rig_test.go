@@ -328,7 +328,9 @@ func (*models) Open(_ context.Context, ref domain.ModelRef) (ports.Model, error)
 	return model{ref}, nil
 }
 
-func (*models) Describe(ref domain.ModelRef) domain.ModelInfo { return domain.ModelInfo{Ref: ref} }
+func (*models) Describe(ref domain.ModelRef) domain.ModelInfo {
+	return domain.ModelInfo{Ref: ref, Title: ref.Model}
+}
 
 func (*models) Catalog(context.Context) ([]domain.ModelInfo, error) { return nil, nil }
 
