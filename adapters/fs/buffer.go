@@ -114,6 +114,10 @@ func refused(err error) bool {
 
 // clientSays makes the client's refusal an answer for the model.
 func clientSays(err error) error {
+	if errors.Is(err, domain.Disconnected) {
+		return domain.WrapError(domain.Unavailable, err,
+			"the client went away before it answered, and it is not known whether the file was written: read it again before you change it")
+	}
 	var e *domain.Error
 	if errors.As(err, &e) {
 		return domain.WrapError(domain.Denied, err, "the client refused: "+e.Msg)

@@ -3,6 +3,7 @@ package fs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -167,6 +168,8 @@ func TestEditor_Fails(t *testing.T) {
 		{"an error without a code", errors.New("broken"), nil, "allow", "allow", "A", "B"},
 		{"refuses the write", nil, domain.Errorf(domain.Denied, "rejected"), "allow", "deny", "A", "A"},
 		{"fails to write", nil, domain.Errorf(domain.Unavailable, "rejected in review"), "allow", "deny", "A", "A"},
+		{"is lost meanwhile", nil, fmt.Errorf("closed: %w", domain.Disconnected), "allow", "deny", "A", "A"},
+		{"is away for long", nil, domain.WrapError(domain.Unavailable, domain.Disconnected, "it went"), "allow", "deny", "A", "A"},
 		{"does not serve writing", nil, domain.Errorf(domain.Unsupported, "no method"), "allow", "allow", "A", "B"},
 	}
 	for _, c := range cases {
@@ -184,8 +187,12 @@ func TestEditor_Fails(t *testing.T) {
 			if got := r.read("ws/a.txt"); got != c.onDisk {
 				t.Errorf("disk %q", got)
 			}
-			if c.write != nil && c.writes == "deny" && !strings.Contains(a.text, "the client refused: ") {
+			gone := errors.Is(c.write, domain.Disconnected)
+			if c.write != nil && c.writes == "deny" && strings.Contains(a.text, "the client refused: ") == gone {
 				t.Errorf("the model is not told the client's words: %s", a.text)
+			}
+			if gone && !strings.Contains(a.text, "the client went away before it answered, and it is not known whether the file was written") {
+				t.Errorf("the model is told %s", a.text)
 			}
 		})
 	}

@@ -40,6 +40,8 @@ type Files interface {
 	ReadText(ctx context.Context, id domain.SessionID, path string) (string, error)
 	// WriteText replaces the whole text, creating the file if need be. It
 	// waits as long as the person reviews. NotFound and Unsupported say that
-	// the client cannot hold the file, any other error that it was not taken.
+	// the client cannot hold the file; one with domain.Disconnected in its
+	// chain that the client went away, and nobody knows whether it was taken;
+	// any other error that it was not.
 	WriteText(ctx context.Context, id domain.SessionID, path, text string) error
 }

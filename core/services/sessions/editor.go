@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -37,28 +38,32 @@ type editor struct {
 	files ports.Files
 }
 
-// ReadText is Unavailable when the client goes away meanwhile.
+// ReadText fails with domain.Disconnected in its chain when the client goes away
+// meanwhile.
 func (e *editor) ReadText(ctx context.Context, id domain.SessionID, path string) (string, error) {
 	bounded, end := e.bounded(ctx)
 	defer end()
 	text, err := e.files.ReadText(bounded, id, path)
 	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
-		return "", domain.WrapError(domain.Unavailable, err, "it went away before it answered")
+		return "", errWent(err)
 	}
 	return text, err
 }
 
-// WriteText is Unavailable when the client goes away meanwhile: then nobody
-// knows whether it was written.
+// WriteText fails with domain.Disconnected in its chain when the client goes
+// away meanwhile: then nobody knows whether it was written.
 func (e *editor) WriteText(ctx context.Context, id domain.SessionID, path, text string) error {
 	bounded, end := e.bounded(ctx)
 	defer end()
 	err := e.files.WriteText(bounded, id, path, text)
 	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
-		return domain.WrapError(domain.Unavailable, err,
-			"it went away before it answered; the file may or may not have been written, so read it again")
+		return errWent(err)
 	}
 	return err
+}
+
+func errWent(err error) error {
+	return domain.WrapError(domain.Unavailable, fmt.Errorf("%w: %w", domain.Disconnected, err), "the client went away before it answered")
 }
 
 // bounded is a context that also ends when the client is not there any more.
