@@ -65,6 +65,7 @@ func (d *door) know(r *http.Request) {
 	if v := d.visitors[c]; v != nil && !v.known {
 		v.known = true
 		d.leaves(v.from)
+		d.resting += rests(true, v.state) // a stream of HTTP/2 may have been given up before it was judged
 	}
 }
 

@@ -75,7 +75,7 @@ func TestDoor(t *testing.T) {
 		{"as many as may be", func(d *door) []*caller { return calls(d, 4, "192.0.2.1:1") }, "----"},
 		{"one more takes the place of the oldest", func(d *door) []*caller { return calls(d, 6, "192.0.2.1:1") }, "xx----"},
 		{"the network with the most pays", func(d *door) []*caller {
-			return append(calls(d, 1, "192.0.2.1:1"), append(calls(d, 3, "192.0.2.2:1"), calls(d, 2, "192.0.2.3:1")...)...)
+			return append(calls(d, 1, "192.0.2.1:1"), append(calls(d, 4, "192.0.2.2:1"), calls(d, 1, "192.0.2.3:1")...)...)
 		}, "-xx---"},
 		{"half an address of IPv6 is one network", func(d *door) []*caller {
 			return append(calls(d, 1, "192.0.2.1:1"), append(calls(d, 2, "[2001:db8::1]:1"), calls(d, 2, "[2001:db8::2]:1")...)...)
@@ -105,6 +105,19 @@ func TestDoor(t *testing.T) {
 			}
 			return known
 		}, "-x----"},
+		{"who was admitted by what it has given up rests", func(d *door) []*caller {
+			known := calls(d, 5, "192.0.2.1:1")[1:] // the first has made room
+			for _, c := range known {
+				d.note(c, http.StateActive)
+				d.note(c, http.StateIdle)
+				r := httptest.NewRequest(http.MethodGet, "/acp", nil)
+				d.know(r.WithContext(d.enter(context.Background(), c)))
+			}
+			late := calls(d, 1, "192.0.2.1:1")[0]
+			admit(d, late)
+			d.note(late, http.StateIdle)
+			return append(known, late)
+		}, "x----"},
 		{"who left or became a WebSocket does not count", func(d *door) []*caller {
 			gone := calls(d, 4, "192.0.2.1:1")
 			d.note(gone[0], http.StateClosed)
