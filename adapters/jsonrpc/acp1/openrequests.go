@@ -2,6 +2,7 @@ package acp1
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -13,7 +14,11 @@ import (
 type openRequests struct {
 	mu        sync.Mutex
 	bySession map[domain.SessionID][]openRequest
+	sweep     int // with so many sessions those without an open request are forgotten
 }
+
+// fewSessions is of how many sessions nothing needs to be forgotten.
+const fewSessions = 64
 
 // openRequest is one of them.
 type openRequest struct {
@@ -32,6 +37,11 @@ func (o *openRequests) add(id domain.SessionID, r openRequest) {
 		o.bySession = make(map[domain.SessionID][]openRequest)
 	}
 	o.bySession[id] = append(o.open(id), r)
+	if len(o.bySession) <= max(o.sweep, fewSessions) {
+		return
+	}
+	maps.DeleteFunc(o.bySession, func(id domain.SessionID, _ []openRequest) bool { return len(o.open(id)) == 0 })
+	o.sweep = 2 * len(o.bySession)
 }
 
 // of returns the requests of a session that may be open: those that a turn

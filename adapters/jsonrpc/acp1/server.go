@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -114,20 +115,33 @@ func Serve(ctx context.Context, frames jsonrpc.Frames, p Params) error {
 	c.agreed.Store(&agreement{dialect: opts.Dialect, info: domain.ClientInfo{Rights: p.Rights}, durable: true, logout: true})
 	c.client = &client{on: c}
 	if p.OnAway != nil {
-		var over atomic.Bool
-		p.OnAway(func(away bool) {
-			if !over.Load() {
-				p.Sessions.Absent(c.client, away)
-			}
-		})
-		defer p.Sessions.Absent(c.client, false)
-		defer over.Store(true)
+		defer c.followAbsence()()
 	}
 	err := c.conn.Serve(ctx, c)
 	// A request that was admitted before the input ended may have opened a
 	// session after InputEnded let go of the others.
 	c.letGo(c.why)
 	return err
+}
+
+// followAbsence tells the sessions whether the client is away, until over is
+// called: nothing is told of a client that has been forgotten.
+func (c *connection) followAbsence() (over func()) {
+	var mu sync.Mutex
+	ended := false
+	c.p.OnAway(func(away bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !ended {
+			c.p.Sessions.Absent(c.client, away)
+		}
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		ended = true
+		c.p.Sessions.Absent(c.client, false)
+	}
 }
 
 // connection is the inbound side of one connection; client is its outbound
