@@ -1,6 +1,9 @@
 package streamhttp
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // attend notes that a request of the client is under way. It reports false
 // when the connection has ended.
@@ -10,9 +13,7 @@ func (c *connection) attend() bool {
 		c.mu.Unlock()
 		return false
 	}
-	if c.attended++; c.attended == 1 {
-		c.idle.Stop()
-	}
+	c.attended++
 	c.mu.Unlock()
 	c.tellAway()
 	return true
@@ -22,10 +23,22 @@ func (c *connection) attend() bool {
 func (c *connection) leave() {
 	c.mu.Lock()
 	if c.attended--; c.attended == 0 && c.why == nil && !c.closed {
+		c.absentAt = time.Now().Add(c.patience())
 		c.idle.Reset(c.patience())
 	}
 	c.mu.Unlock()
 	c.tellAway()
+}
+
+// idled loses a connection whose client has been away for long enough. The
+// timer may have fired just before the client was here, and have found the lock
+// taken until it was away again: that counts anew, and so does the timer.
+func (c *connection) idled() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.attended == 0 && !time.Now().Before(c.absentAt) {
+		c.lose(fmt.Errorf("the client sent nothing and had no stream open for %v", c.patience()))
+	}
 }
 
 // watchAway has f told when the client goes away, having listened, and when it

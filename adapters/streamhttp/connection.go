@@ -59,10 +59,12 @@ type connection struct {
 	attended int
 	listened bool // it had a stream
 	idle     *time.Timer
+	absentAt time.Time // when it has been away for long enough; of what idle was set to last
 
 	events   uint64 // the last event's number
 	waiting  int    // messages not sent yet
 	bytes    int    // and their size
+	kept     int    // bytes of the events that were sent, of all streams
 	main     *stream
 	sessions map[string]*stream
 	asked    map[string][]route // requests of the client, by id: where the answer goes
@@ -77,13 +79,7 @@ func newConnection(id string, owner ws.Principal, opts *Options, forget func(*co
 		opening: true, attended: 1, main: &stream{}, sessions: map[string]*stream{},
 		asked: map[string][]route{}, asking: map[string]*stream{},
 	}
-	c.idle = time.AfterFunc(opts.Unattended, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.attended == 0 {
-			c.lose(fmt.Errorf("the client sent nothing and had no stream open for %v", c.patience()))
-		}
-	})
+	c.idle = time.AfterFunc(opts.Unattended, c.idled)
 	c.idle.Stop()
 	return c
 }

@@ -50,11 +50,12 @@ type Options struct {
 
 	MaxMessageBytes  int           // of a posted message; default 16 MiB
 	MaxStreams       int           // session streams of a connection; default 1024
-	MaxBufferedBytes int           // of a connection, not yet sent; default 64 MiB
+	MaxBufferedBytes int           // of a connection, not yet sent; default 16 MiB
 	MaxUnreadBytes   int           // the same, of its streams that are open; default 1 MiB
 	MaxBuffered      int           // messages of a connection, not yet sent; default 65536
 	KeptBytes        int           // sent events a stream keeps for Last-Event-ID; default 4 MiB
 	KeptEvents       int           // the same, counted; default 4096
+	KeptOfAll        int           // sent events that all streams of a connection keep; default 16 MiB
 	KeepAlive        time.Duration // between comments on a silent stream; default 15 s
 	Stall            time.Duration // until a reader that takes nothing is lost; default 60 s
 	Unattended       time.Duration // until a connection that never had a stream nor has a request is lost; default 60 s
@@ -78,11 +79,12 @@ func (o *Options) setDefaults() {
 	}
 	set(&o.MaxMessageBytes, 16<<20)
 	set(&o.MaxStreams, 1024)
-	set(&o.MaxBufferedBytes, 64<<20)
+	set(&o.MaxBufferedBytes, 16<<20)
 	set(&o.MaxUnreadBytes, 1<<20)
 	set(&o.MaxBuffered, 1<<16)
 	set(&o.KeptBytes, 4<<20)
 	set(&o.KeptEvents, 4096)
+	set(&o.KeptOfAll, 16<<20)
 	wait(&o.KeepAlive, 15*time.Second)
 	wait(&o.Stall, time.Minute)
 	wait(&o.Unattended, time.Minute)

@@ -179,9 +179,7 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, pass *ws.Pa
 		return
 	}
 	defer c.leave()
-	if c.push(r.Context(), body) != nil {
-		c.end()
-	}
+	_ = c.push(r.Context(), body) // fails with the client or the connection, which is seen to below
 	var answer []byte
 	select {
 	case answer = <-c.first:

@@ -84,20 +84,56 @@ func (c *connection) full() bool {
 	return unread >= c.opts.MaxUnreadBytes
 }
 
-// trim drops what was sent long ago, and the oldest of what is too much; the
-// last event is kept however long it is.
-func (s *stream) trim(now time.Time, opts *Options) {
+// keep counts events that were sent and are kept. The lock is held.
+func (c *connection) keep(s *stream, bytes int) {
+	s.kept += bytes
+	c.kept += bytes
+}
+
+// trim drops what was sent long ago, and the oldest of what is too much of one
+// stream; the last event is kept however long it is. The lock is held.
+func (c *connection) trim(s *stream, now time.Time) {
 	n := 0
 	for n < s.next {
 		old := now.Sub(s.events[n].at) > keepFor
-		much := s.kept > opts.KeptBytes || s.next-n > opts.KeptEvents
+		much := s.kept > c.opts.KeptBytes || s.next-n > c.opts.KeptEvents
 		if !old && (!much || n == s.next-1) {
 			break
 		}
-		s.kept -= len(s.events[n].data)
-		s.floor = s.events[n].id
-		s.events[n] = event{}
 		n++
+	}
+	c.dropSent(s, n)
+}
+
+// trimOldest drops what was sent first of what all streams keep, as long as
+// that is too much; the last event of the stream that was just sent one is
+// kept. The lock is held.
+func (c *connection) trimOldest(now *stream) {
+	for c.kept > c.opts.KeptOfAll {
+		var oldest *stream
+		look := func(s *stream) {
+			if s.next > 0 && (s != now || s.next > 1) && (oldest == nil || s.events[0].id < oldest.events[0].id) {
+				oldest = s
+			}
+		}
+		look(c.main)
+		for _, s := range c.sessions {
+			look(s)
+		}
+		if oldest == nil {
+			return
+		}
+		c.dropSent(oldest, 1)
+	}
+}
+
+// dropSent drops the first events of a stream, which were sent. The lock is
+// held.
+func (c *connection) dropSent(s *stream, n int) {
+	for i := range n {
+		c.keep(s, -len(s.events[i].data))
+		s.floor = s.events[i].id
+		s.events[i] = event{}
 	}
 	s.next -= n
 	if s.events = s.events[n:]; len(s.events) == 0 {
@@ -110,8 +146,8 @@ func (c *connection) trimAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	c.main.trim(now, c.opts)
+	c.trim(c.main, now)
 	for _, s := range c.sessions {
-		s.trim(now, c.opts)
+		c.trim(s, now)
 	}
 }

@@ -1,6 +1,7 @@
 package streamhttp_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"testing"
@@ -85,6 +86,19 @@ func TestRoom(t *testing.T) {
 			if !server.taken(other) {
 				t.Fatal("no room for another session, whose stream is not opened")
 			}
+		}
+	})
+	bubble(t, "a stream that nobody opens has a bound", func(t *testing.T) {
+		r := newBubble(t)
+		_, server := r.open()
+		piece := update("s1", repeat(1<<20))
+		for i := range 16 {
+			if !server.taken(piece) {
+				t.Fatalf("no room for MiB %d of 16", i+1)
+			}
+		}
+		if server.taken(piece) {
+			t.Error("there is room for more")
 		}
 	})
 	bubble(t, "a request that was withdrawn does not", func(t *testing.T) {
@@ -173,5 +187,38 @@ func TestClosed(t *testing.T) {
 		if got := one.next(); got != "end" {
 			t.Errorf("got %d bytes after the end", len(got))
 		}
+	})
+}
+
+// A request that was never taken leaves nothing: an answer with its id is that
+// to no request, and goes where those go.
+func TestNotTaken(t *testing.T) {
+	bubble(t, "a client that gives its request up", func(t *testing.T) {
+		r := newBubble(t)
+		id, server := r.open()
+		main, one := r.listen(id, ""), r.listen(id, "s1")
+		for i := range 16 { // the inbox
+			r.post(id, "", call(fmt.Sprint(100+i), "a", "{}"))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		given := make(chan error, 1)
+		go func() { // ends with ctx
+			req := r.request(http.MethodPost, call("7", "session/prompt", `{"sessionId":"s1"}`), "Acp-Connection-Id", id, "Acp-Session-Id", "s1")
+			res, err := r.http.Do(req.WithContext(ctx))
+			if err == nil {
+				_ = res.Body.Close()
+			}
+			given <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-given; err == nil {
+			t.Fatal("there is room for a message more")
+		}
+		synctest.Wait()
+		server.write(t, result("7", "{}"))
+		synctest.Wait()
+		one.quiet()
+		main.want(result("7", "{}"))
 	})
 }

@@ -119,11 +119,12 @@ func (c *connection) take(s *stream, r *reader, buf []byte) (out []byte, over bo
 		}
 		buf = appendEvent(buf, e)
 		s.next++
-		s.kept += len(e.data)
+		c.keep(s, len(e.data))
 		c.wait(s, -1, -len(e.data))
 	}
 	if r.writing = len(buf) > 0; r.writing {
-		s.trim(now, c.opts)
+		c.trim(s, now)
+		c.trimOldest(s)
 		signal(c.room)
 	}
 	return buf, !r.writing && wait == 0 && c.closed, wait
@@ -161,7 +162,7 @@ func (c *connection) drop(s *stream, i int) {
 	n := len(s.events[i].data)
 	if i < s.next {
 		s.next--
-		s.kept -= n
+		c.keep(s, -n)
 	} else {
 		c.wait(s, -1, -n)
 		signal(c.room)
@@ -187,6 +188,7 @@ func (c *connection) session(name string) *stream {
 func (c *connection) evict() bool {
 	for name, s := range c.sessions {
 		if s.reader == nil && s.next == len(s.events) {
+			c.keep(s, -s.kept)
 			delete(c.sessions, name)
 			return true
 		}
@@ -233,7 +235,7 @@ func (c *connection) rewind(s *stream, after uint64) {
 	for s.next > 0 && s.events[s.next-1].id > after {
 		s.next--
 		n := len(s.events[s.next].data)
-		s.kept -= n
+		c.keep(s, -n)
 		c.wait(s, 1, n)
 	}
 }

@@ -250,6 +250,39 @@ func TestResume(t *testing.T) {
 		one.close()
 		r.listen(id, "s1", "Last-Event-ID", "1").want(update("s1", "b"))
 	})
+	bubble(t, "all streams together keep no more than so much, of what was sent last", func(t *testing.T) {
+		r := newBubble(t, func(o *streamhttp.Options) { o.KeptOfAll = 350_000 })
+		id, server := r.open()
+		gone := func(session, after string) {
+			t.Helper()
+			a := r.do(http.MethodGet, "", "Accept", "text/event-stream", "Acp-Connection-Id", id, "Acp-Session-Id", session, "Last-Event-ID", after)
+			if a.status != http.StatusGone {
+				t.Errorf("%s after %s: %d", session, after, a.status)
+			}
+		}
+		piece := repeat(100_000)
+		streams := map[string]*sse{}
+		for _, name := range []string{"", "s1", "s2", "s3"} {
+			streams[name] = r.listen(id, name)
+		}
+		for _, name := range []string{"s1", "s2", "s3", "s3", "s2"} { // events 1 to 5
+			server.write(t, update(name, piece))
+			streams[name].want(update(name, piece))
+		}
+		for _, s := range streams {
+			s.close()
+		}
+		synctest.Wait()
+		gone("s1", "0")
+		gone("s2", "0")
+		r.listen(id, "s1", "Last-Event-ID", "1") // nothing is missing
+		r.listen(id, "s2", "Last-Event-ID", "2").want(update("s2", piece))
+		r.listen(id, "s3", "Last-Event-ID", "0").want(update("s3", piece), update("s3", piece))
+		server.write(t, update("s2", repeat(400_000)))
+		r.listen(id, "s2", "Last-Event-ID", "5").want(update("s2", repeat(400_000))) // however long it is
+		synctest.Wait()
+		gone("s3", "0")
+	})
 	bubble(t, "a reader that is about to go is waited for", func(t *testing.T) {
 		r := newBubble(t)
 		id, _ := r.open()
