@@ -159,8 +159,21 @@ func (c *Client) NewSession(ctx context.Context, cwd string, params map[string]a
 // Load opens a stored session; its history arrives as updates before it
 // returns.
 func (c *Client) Load(ctx context.Context, id, cwd string) error {
-	_, err := c.call(ctx, "session/load", map[string]any{"sessionId": id, "cwd": cwd, "mcpServers": []any{}}, nil)
+	_, err := c.call(ctx, "session/load", loadParams(id, cwd), nil)
 	return err
+}
+
+// TakeOver is Load of a session that another client of the same gateway may
+// have, which has it no more then.
+func (c *Client) TakeOver(ctx context.Context, id, cwd string) error {
+	params := loadParams(id, cwd)
+	params["_meta"] = map[string]any{"berth": map[string]any{"takeover": true}}
+	_, err := c.call(ctx, "session/load", params, nil)
+	return err
+}
+
+func loadParams(id, cwd string) map[string]any {
+	return map[string]any{"sessionId": id, "cwd": cwd, "mcpServers": []any{}}
 }
 
 // Prompt runs a turn with one text. When ctx ends the request is cancelled

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -40,6 +39,7 @@ type clientFlags struct {
 	auth      string
 	url       string
 	tokenFile string
+	takeOver  bool
 	json      bool
 	verbose   bool
 }
@@ -95,32 +95,11 @@ Exit codes of -p: 0 the turn ended, 1 failed, 2 usage, 3 a permission was denied
 	fl.StringVar(&f.auth, "auth", "", "how to sign in when the agent asks for it, by the id of the way")
 	fl.StringVar(&f.url, "url", "", "gateway to connect to: ws://, wss://, http://, https:// or unix:/path")
 	fl.StringVar(&f.tokenFile, "token-file", "", "file that holds the token for --url")
+	fl.BoolVar(&f.takeOver, "take-over", false, "with --session: take it from another client of the gateway")
 	fl.BoolVar(&f.json, "json", false, "print the agent's messages, one JSON object a line")
 	fl.BoolVar(&f.verbose, "verbose", false, "show the agent's log and the raw messages on standard error")
 	return cmd
 }
-
-// checkGateway says what does not go together with a gateway.
-func (f clientFlags) checkGateway(cmd *cobra.Command, args []string) error {
-	switch given := cmd.Flags().Changed; {
-	case !given("url") && given("token-file"):
-		return usage("--token-file is for the gateway that --url names")
-	case !given("url"):
-		return nil
-	case f.url == "":
-		return usage("--url is empty")
-	case given("token-file") && f.tokenFile == "":
-		return usage("--token-file is empty")
-	case len(args) > 0:
-		return usage("--url names a gateway and -- an agent to start; give one of them")
-	case f.model != "":
-		return usage(`--model is for "berth acp"; a gateway's agents have their own, so use --agent`)
-	}
-	return nil
-}
-
-// clientWait is how long the client looks for a gateway: somebody waits for it.
-const clientWait = 5 * time.Second
 
 // agentCommand is the agent to start: the one named after --, or this program,
 // as the agent itself or as the bridge to a gateway.
@@ -134,10 +113,7 @@ func agentCommand(c *common, f clientFlags, args []string) (acpclient.Command, e
 	}
 	out := acpclient.Command{Path: self, Args: []string{"acp"}}
 	if f.url != "" {
-		out.Args = []string{"bridge", "--url", f.url, "--wait", clientWait.String()}
-		if f.tokenFile != "" {
-			out.Args = append(out.Args, "--token-file", f.tokenFile)
-		}
+		out.Args = f.bridgeArgs()
 	}
 	for _, flag := range [][2]string{{"--config-dir", c.configDir}, {"--data-dir", c.dataDir}, {"--model", f.model}} {
 		if flag[1] != "" {
@@ -220,9 +196,15 @@ func (r *client) open(ctx context.Context, cwd string) (string, error) {
 		return "", fmt.Errorf("the agent speaks protocol version %d; this client speaks 1", info.ProtocolVersion)
 	}
 	if r.flags.session != "" {
-		return r.flags.session, r.explain(r.signedIn(ctx, info.AuthMethods, func() error {
-			return r.proc.Load(ctx, r.flags.session, cwd)
-		}))
+		load := r.proc.Load
+		if r.flags.takeOver {
+			load = r.proc.TakeOver
+		}
+		err := r.signedIn(ctx, info.AuthMethods, func() error { return load(ctx, r.flags.session, cwd) })
+		if r.flags.url != "" && dataOf(err).Reason == "SESSION_ACTIVE" {
+			return "", fmt.Errorf("%w; --take-over takes it from there", r.explain(err))
+		}
+		return r.flags.session, r.explain(err)
 	}
 	var params map[string]any
 	if r.flags.agent != "" {

@@ -23,6 +23,9 @@ func TestClient_Gateway(t *testing.T) {
 		return path
 	}
 	right, wrong := file("right", d.token), file("wrong", "wrong-"+d.token)
+	owner := d.bridge(t, nil)
+	owner.initialize()
+	taken := owner.newSession(d.world)
 	for _, tt := range []struct {
 		name   string
 		args   []string
@@ -37,10 +40,12 @@ func TestClient_Gateway(t *testing.T) {
 		{"no such session", []string{"--url", d.info.URL, "--session", "none", "--cwd", d.world.work}, 1, "", "none"},
 		{"an agent besides", []string{"--url", d.info.URL, "--", binary, "acp"}, 2, "", "give one of them"},
 		{"a model", []string{"--url", d.info.URL, "--model", "play/script"}, 2, "", "use --agent"},
+		{"a session that another has", []string{"--url", d.info.URL, "--session", taken, "--cwd", d.world.work}, 1, "", "--take-over takes it"},
+		{"no session to take over", []string{"--url", d.info.URL, "--take-over"}, 2, "", "--session"},
+		{"nobody to take over from", []string{"--session", taken, "--take-over"}, 2, "", "--url"},
 		{"a token for nobody", []string{"--token-file", right}, 2, "", "--url"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			cmd := exec.Command(binary, append([]string{"client", "-p", "hello", "--config-dir", d.world.config, "--data-dir", d.world.data}, tt.args...)...)
 			var out, said strings.Builder
 			cmd.Env, cmd.Stdout, cmd.Stderr = cleanEnv(d.world), &out, &said
@@ -59,4 +64,12 @@ func TestClient_Gateway(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a session that is taken over", func(t *testing.T) {
+		cmd := exec.Command(binary, "client", "-p", "hello", "--config-dir", d.world.config, "--data-dir", d.world.data,
+			"--url", d.info.URL, "--session", taken, "--take-over", "--cwd", d.world.work)
+		cmd.Env = cleanEnv(d.world)
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "Idle.") {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
 }
