@@ -261,8 +261,12 @@ func (s *said) entry(told *[]*utterance, as *utterance, whole string, m *makingU
 	return s.until(u, whole)
 }
 
+// beginAlike reports whether one of two texts is the beginning of the other.
+func beginAlike(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
+
 // same finds what was told of an entry: by its name, or as its beginning in
-// its place between the tool calls.
+// its place between the tool calls. More may have been told than is written
+// down yet.
 func same(told []*utterance, as *utterance, whole string, m *makingUp) *utterance {
 	var best *utterance
 	for _, u := range told {
@@ -273,7 +277,7 @@ func same(told []*utterance, as *utterance, whole string, m *makingUp) *utteranc
 			return u
 		}
 		have := strings.TrimSpace(u.text.String())
-		if u.after == as.after && have != "" && strings.HasPrefix(strings.TrimSpace(whole), have) &&
+		if u.after == as.after && have != "" && beginAlike(strings.TrimSpace(whole), have) &&
 			(best == nil || u.text.Len() > best.text.Len()) {
 			best = u
 		}

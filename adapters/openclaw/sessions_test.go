@@ -278,6 +278,15 @@ func TestLoad(t *testing.T) {
 		if d := cmp.Diff(turn, told[:len(turn)]); d != "" {
 			t.Errorf("the first turn (-want +got):\n%s", d)
 		}
+		ids := map[string]bool{} // the model gives the same one in each turn
+		for _, l := range told {
+			if f := strings.Fields(l); f[0] == "call" {
+				ids[f[1]] = true
+			}
+		}
+		if len(ids) != 300 {
+			t.Errorf("%d ids for 300 calls", len(ids))
+		}
 		if want := 300*len(turn) + 2 + 1; len(told) != want {
 			t.Errorf("%d updates, want %d", len(told), want)
 		}

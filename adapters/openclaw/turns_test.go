@@ -379,8 +379,13 @@ func TestPermission_Withdrawn(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ""
-			script := func(r *openclawtest.Run) { got = r.Exec("rm", "allow-once", "deny") }
+			var on chan struct{} // the turn goes on behind the request
+			script := func(r *openclawtest.Run) {
+				got = r.Exec("rm", "allow-once", "deny")
+				r.Hold(on)
+			}
 			play(t, with{gateway: openclawtest.Config{Script: script}}, func(r *rig) {
+				on = make(chan struct{})
 				withdrawn := make(chan struct{})
 				r.answer = func(ctx context.Context, _ json.RawMessage) (any, error) {
 					<-ctx.Done()
@@ -391,6 +396,7 @@ func TestPermission_Withdrawn(t *testing.T) {
 				answer := r.later("session/prompt", says(id, "hi"))
 				tt.over(r, id)
 				<-withdrawn
+				close(on)
 				if _, err := answer(); err != nil {
 					t.Error(err)
 				}
