@@ -122,8 +122,12 @@ func (b *Bridge) gatewayAnswers(frame []byte, m jsonrpc.Message) error {
 // requests that wait may be made twice; it is about to close the connection, so
 // the next gateway can be asked.
 func (b *Bridge) comesTooLate(r *request, m jsonrpc.Message) bool {
-	return m.Error != nil && (r.method == "session/prompt" || r.method == "session/new" || harmless(r.method)) &&
-		text(at(m.Error.Data, "reason")) == "SHUTTING_DOWN" && !b.out.isClosed()
+	return isEnding(m) && (r.method == "session/prompt" || r.method == "session/new" || harmless(r.method)) && !b.out.isClosed()
+}
+
+// isEnding reports whether an answer is that of a gateway that ends.
+func isEnding(m jsonrpc.Message) bool {
+	return m.Error != nil && text(at(m.Error.Data, "reason")) == "SHUTTING_DOWN"
 }
 
 // settled notes what a request has changed.

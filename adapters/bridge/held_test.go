@@ -269,6 +269,25 @@ func TestEnding(t *testing.T) {
 			want(t, g, cancel)
 		})
 	})
+	t.Run("a session that it does not bring back waits", func(t *testing.T) {
+		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+			g := r.open()
+			r.say(prompt)
+			want(t, g, prompt)
+			g.Cut()
+			g = r.back()
+			want(t, g, fmt.Sprintf(reload, 2))
+			write(t, g, strings.ReplaceAll(ending(2), `"id":2`, `"id":"bridge-2"`))
+			g = <-r.dialed
+			want(t, g, fmt.Sprintf(helloAgain, 3))
+			write(t, g, `{"jsonrpc":"2.0","id":"bridge-3",`+offer)
+			want(t, g, fmt.Sprintf(reload, 4))
+			write(t, g, `{"jsonrpc":"2.0","id":"bridge-4","result":{}}`)
+			want(t, g, `{"jsonrpc":"2.0","id":2,"method":"_berth/session/await","params":{"sessionId":"s"}}`)
+			write(t, g, done)
+			want(t, r.editor, done)
+		})
+	})
 	t.Run("a cancel is for what it names", func(t *testing.T) {
 		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
 			const other, withdrawn = `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"u"}}`,

@@ -112,6 +112,9 @@ func (b *Bridge) reopen(ctx context.Context, ch *channel, id string) error {
 	switch {
 	case err != nil:
 		return err
+	case isEnding(m):
+		b.cfg.Log("the gateway is ending; session %s waits for the next one", id)
+		return errLost
 	case m.Error != nil:
 		return b.lostSession(id, m.Error.Message)
 	}
