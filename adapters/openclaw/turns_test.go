@@ -289,6 +289,34 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// TestCancel_Early cancels a prompt that the gateway has not looked at yet.
+func TestCancel_Early(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		script := func(r *openclawtest.Run) { r.Say("never"); r.Hold(nil) }
+		r := newRig(t, with{gateway: openclawtest.Config{Gate: gate, Script: script}})
+		id := r.open()
+		answer := r.later("session/prompt", says(id, "hi"))
+		if err := r.conn.Notify(t.Context(), "session/cancel", json.RawMessage(`{"sessionId":"`+id+`"}`)); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := answer(); err != nil || out["stopReason"] != "cancelled" {
+			t.Errorf("answer %v, %v", out, err)
+		}
+		time.Sleep(100 * time.Millisecond)
+		close(gate)
+		time.Sleep(time.Second)
+		if n := r.gw.Running(); n != 0 {
+			t.Errorf("%d runs go on", n)
+		}
+		if told := r.told(); len(told) != 0 {
+			t.Errorf("told %q", told)
+		}
+		_ = r.end()
+		r.gw.Close()
+	})
+}
+
 // TestEnd ends the editor's input in the middle of a turn.
 func TestEnd(t *testing.T) {
 	script := func(r *openclawtest.Run) { r.Hold(nil) }

@@ -32,6 +32,8 @@ type Config struct {
 	NoAdmin     bool     // nobody gets operator.admin
 	DeviceToken string   // given to devices
 	MaxPayload  int      // bytes of a frame (25 MiB)
+	// Gate, if set, is awaited before a prompt is taken.
+	Gate <-chan struct{}
 	// Script plays the run of a prompt; nil repeats it.
 	Script func(r *Run)
 }
@@ -171,6 +173,19 @@ func (g *Gateway) Resolve(id, decision string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.resolve(id, decision)
+}
+
+// Running is how many runs are under way.
+func (g *Gateway) Running() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := 0
+	for _, r := range g.runs {
+		if !r.ended && !r.killed {
+			n++
+		}
+	}
+	return n
 }
 
 // Asks are the ids of the open permission requests.

@@ -72,6 +72,9 @@ func (g *Gateway) answer(c *conn, id, name string, raw json.RawMessage) {
 	}
 	var p params
 	_ = json.Unmarshal(raw, &p)
+	if g.cfg.Gate != nil && name == "chat.send" {
+		<-g.cfg.Gate
+	}
 	g.mu.Lock()
 	result, f := m.serve(g, c, p)
 	if f == nil {
