@@ -23,7 +23,7 @@ type inspection struct {
 // inspectAlone is inspect in a transaction of its own, so that what it sees is
 // of one moment: other processes may be bringing the schema up to date.
 func inspectAlone(ctx context.Context, conn *sqlx.Conn, path string, steps []migration, budget time.Duration) (inspection, error) {
-	if _, err := conn.ExecContext(ctx, "BEGIN DEFERRED"); err != nil {
+	if _, err := conn.ExecContext(context.WithoutCancel(ctx), "BEGIN DEFERRED"); err != nil {
 		return inspection{}, err
 	}
 	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }()

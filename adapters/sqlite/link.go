@@ -65,14 +65,22 @@ func (l *link) close() {
 	if l == nil {
 		return
 	}
-	for _, st := range l.stmts {
-		st.Close()
-	}
+	l.closeStmts()
 	l.conn.Close()
 }
 
-// discard closes the connection itself instead of keeping it in the pool.
+func (l *link) closeStmts() {
+	for _, st := range l.stmts {
+		st.Close()
+	}
+}
+
+// discard closes the connection itself instead of keeping it in the pool. Its
+// statements go first: nobody else knows of those that were prepared on it
+// alone, and while one is left SQLite keeps a closed connection, with the
+// transaction and the locks that it has.
 func (l *link) discard() {
+	l.closeStmts()
 	_ = l.conn.Raw(func(any) error { return driver.ErrBadConn })
 	l.conn.Close()
 }

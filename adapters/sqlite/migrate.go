@@ -77,7 +77,7 @@ func userVersion(ctx context.Context, conn *sqlx.Conn) (version int, err error) 
 // apply takes the write lock, looks again, and does the next step, or all of a
 // new file, if nobody did it meanwhile.
 func apply(ctx context.Context, conn *sqlx.Conn, path string, steps []migration, now time.Time) (err error) {
-	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if _, err := conn.ExecContext(context.WithoutCancel(ctx), "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
 	defer func() {

@@ -273,7 +273,9 @@ func (w *writer) start(j *job) error {
 	if err := w.link.relax(j.relaxed); err != nil {
 		return err
 	}
-	return w.link.exec(j.ctx, "BEGIN IMMEDIATE")
+	// Not with the job's context: when that ends meanwhile, the driver says so
+	// though the transaction may have begun, and nobody would end it.
+	return w.link.exec(context.Background(), "BEGIN IMMEDIATE")
 }
 
 // drop gives the connection up; the next transaction opens another.
