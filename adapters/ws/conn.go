@@ -65,10 +65,11 @@ type Conn struct {
 	beat     *time.Timer
 	silent   int // pings without a sign of life; of the beat
 
-	reading sync.Mutex // held while a Read is under way
-	started bool       // the first message was judged; of the reader
-	writing sync.Mutex // held while a message is written
-	budget  budget     // of control frames; of the reader
+	reading sync.Mutex             // held while a Read is under way
+	started bool                   // the first message was judged; of the reader
+	writing sync.Mutex             // held while a message is written
+	budget  budget                 // of control frames; of the reader
+	owed    atomic.Pointer[string] // the last ping, until it is answered
 
 	mu    sync.Mutex
 	over  bool           // nothing more is started
@@ -225,7 +226,7 @@ func (c *Conn) drop(r io.Reader) (int64, error) {
 // it for the write timeout, or the connection is over.
 func (c *Conn) Write(message []byte) error {
 	c.writing.Lock()
-	defer c.writing.Unlock()
+	defer c.release()
 	if err := c.isOver(); err != nil {
 		return closedError(err)
 	}

@@ -45,23 +45,31 @@ func (c *Conn) control() error {
 // pinged answers a ping, on the reader. It writes itself when nobody else
 // does, so that the answer comes before whatever follows; while a message is
 // under way, which may take as long as the peer likes, the reader does not
-// wait for it.
+// wait for it: the writer answers, and of several pings the last one.
 func (c *Conn) pinged(data string) error {
 	if err := c.control(); err != nil {
 		return err
 	}
+	c.owed.Store(&data)
 	if c.writing.TryLock() {
-		defer c.writing.Unlock()
-		c.pong(data)
-		return nil
-	}
-	if c.enter() {
-		go func() { // ends with the message under way or the write timeout; leave joins it
-			defer c.side.Done()
-			c.pong(data)
-		}()
+		c.release()
 	}
 	return nil
+}
+
+// release lets others write, behind the answer to a ping that came meanwhile.
+// The time that the answer may take begins now: a peer that takes a message
+// slowly has done nothing wrong.
+func (c *Conn) release() {
+	for {
+		if data := c.owed.Swap(nil); data != nil && c.isOver() == nil {
+			c.pong(*data)
+		}
+		c.writing.Unlock()
+		if c.owed.Load() == nil || !c.writing.TryLock() {
+			return
+		}
+	}
 }
 
 func (c *Conn) pong(data string) {
@@ -92,7 +100,7 @@ func (c *Conn) beats() {
 	}
 	if c.writing.TryLock() {
 		over := c.ping()
-		c.writing.Unlock()
+		c.release()
 		if over {
 			return
 		}

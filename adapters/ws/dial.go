@@ -120,7 +120,7 @@ func (cfg *DialConfig) target() (u *url.URL, socket string, err error) {
 		u.Scheme = "ws" + strings.TrimPrefix(u.Scheme, "http")
 	case "ws", "wss":
 	default:
-		return nil, "", &DialError{Addr: u.Host, Err: errors.New("the address does not begin with ws://, wss://, http://, https:// or unix:")}
+		return nil, "", &DialError{Addr: u.Host, Err: errors.New("the address does not begin with unix:, ws://, wss://, http:// or https://")}
 	}
 	u.Fragment = ""
 	if cfg.Agent != "" {

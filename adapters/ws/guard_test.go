@@ -5,9 +5,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -431,6 +433,83 @@ func TestDial_Errors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDial_OneProtocol: a gateway that would rather speak HTTP/2 is asked for
+// HTTP/1.1, which a WebSocket begins with, whatever the caller's settings are
+// for.
+func TestDial_OneProtocol(t *testing.T) {
+	g := newGate(t, nil, ws.Config{})
+	s := httptest.NewUnstartedServer(g.Config.Handler)
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	for _, protocols := range [][]string{nil, {"h2"}, {"h2", "http/1.1"}} {
+		settings := s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+		settings.NextProtos = protocols
+		c, err := ws.Dial(t.Context(), ws.DialConfig{URL: s.URL + "/acp", Token: goodToken, TLS: settings})
+		if err != nil {
+			t.Errorf("%v: %v", protocols, err)
+			continue
+		}
+		_ = c.Close()
+		<-c.Gone()
+	}
+}
+
+// TestConn_EndsTLS: the end of a connection is one that nobody on the way can
+// have forged.
+func TestConn_EndsTLS(t *testing.T) {
+	g := newGate(t, nil, ws.Config{})
+	s := httptest.NewTLSServer(g.Config.Handler)
+	defer s.Close()
+	settings := s.Client().Transport.(*http.Transport).TLSClientConfig
+	settings = settings.Clone()
+	settings.MaxVersion = tls.VersionTLS12 // later ones do not show what a record is
+	below, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer below.Close()
+	heard := &tap{Conn: below}
+	settings.ServerName = "example.com"
+	conn := tls.Client(heard, settings)
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	if _, err := io.WriteString(conn, handshake{}.text(s.Listener.Addr().String())); err != nil {
+		t.Fatal(err)
+	}
+	w := &wire{t, conn, bufio.NewReader(conn)}
+	if answer, err := http.ReadResponse(w.r, nil); err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("the upgrade: %v %v", answer, err)
+	}
+	w.send(closing(1000))
+	if op, _, err := w.next(); op != opClose || err != nil {
+		t.Errorf("it answered %d, %v", op, err)
+	}
+	if _, err := w.r.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Errorf("and ended with %v", err)
+	}
+	const alert = 21
+	last := byte(0)
+	for b := heard.bytes; len(b) >= 5; {
+		last = b[0]
+		b = b[min(len(b), 5+int(binary.BigEndian.Uint16(b[3:5]))):]
+	}
+	if last != alert {
+		t.Errorf("the last record is of kind %d, want an alert", last)
+	}
+}
+
+// tap keeps what is read.
+type tap struct {
+	net.Conn
+	bytes []byte
+}
+
+func (t *tap) Read(p []byte) (int, error) {
+	n, err := t.Conn.Read(p)
+	t.bytes = append(t.bytes, p[:n]...)
+	return n, err
 }
 
 // TestDial_Fingerprint: a certificate that nobody vouches for is good when it

@@ -55,7 +55,8 @@ func (g *Guard) hostAllowed(r *http.Request) bool {
 // returns "" for what is no host: whoever sends that is no browser, and what
 // is read in two ways is read in the wrong one some day.
 func hostName(host string) string {
-	name, port, colon := host, "", false
+	var name, port string
+	var colon bool
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		if name, port, ok = strings.Cut(inner, "]"); !ok || !strings.Contains(name, ":") {
 			return ""

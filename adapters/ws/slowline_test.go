@@ -104,6 +104,89 @@ func TestConn_SlowLine(t *testing.T) {
 	})
 }
 
+// TestConn_PingBehindASlowMessage: a ping is answered behind the message that
+// is under way, however long that takes, and the answer has its own time.
+func TestConn_PingBehindASlowMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wrote := make(chan error, 2)
+		message := strings.Repeat("x", 8<<10)
+		h, protected := overPipes(ws.HandlerConfig{
+			Conn: ws.Config{WriteTimeout: 10 * time.Second},
+			Serve: func(_ context.Context, c *ws.Conn, _ ws.Peer) {
+				go func() { // ends with the connection
+					wrote <- c.Write([]byte(message))
+					time.Sleep(10 * time.Second)
+					wrote <- c.Write([]byte("more"))
+				}()
+				for {
+					if _, err := c.Read(); err != nil {
+						return
+					}
+				}
+			},
+		})
+		w := pipe(t, protected, "", nil)
+		synctest.Wait() // the message is under way
+		w.send(frame(fin|opPing, "first"), frame(fin|opPing, "second"))
+		time.Sleep(9900 * time.Millisecond)
+		if op, payload, err := w.next(); op != opText || payload != message || err != nil {
+			t.Errorf("read %d, %d bytes, %v", op, len(payload), err)
+		}
+		time.Sleep(5 * time.Second) // the answer is not read either
+		if op, payload, err := w.next(); op != opPong || payload != "second" || err != nil {
+			t.Errorf("the ping is answered %d %q, %v", op, payload, err)
+		}
+		if op, payload, err := w.next(); op != opText || payload != "more" || err != nil {
+			t.Errorf("and then came %d %q, %v", op, payload, err)
+		}
+		for range 2 {
+			if err := <-wrote; err != nil {
+				t.Errorf("Write: %v", err)
+			}
+		}
+		w.send(closing(1000))
+		_ = w.story()
+		_ = w.conn.Close()
+		if err := h.Close(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestConn_GoneWithNothingLeft: who waits for the end of a connection waits for
+// the work beside the reader and the writer, too.
+func TestConn_GoneWithNothingLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conns := make(chan *ws.Conn, 1)
+		h, protected := overPipes(ws.HandlerConfig{Serve: func(_ context.Context, c *ws.Conn, _ ws.Peer) {
+			conns <- c
+			<-c.Gone()
+		}})
+		w := pipe(t, protected, "", nil)
+		c := <-conns
+		done, ok := ws.Beside(c)
+		if !ok {
+			t.Fatal("the connection is over")
+		}
+		go func() { _ = w.story(); _ = w.conn.Close() }() // ends with the pipe
+		_ = c.Close()
+		time.Sleep(time.Minute)
+		select {
+		case <-c.Gone():
+			t.Error("the connection is gone while something of it is at work")
+		default:
+		}
+		done()
+		<-c.Gone()
+		if _, ok := ws.Beside(c); ok {
+			t.Error("something began behind its end")
+		}
+		if err := h.Close(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestLasting_SocketOnItsWay: a link that ends while its client comes back
 // waits for the new socket, too, before it is nothing more.
 func TestLasting_SocketOnItsWay(t *testing.T) {
