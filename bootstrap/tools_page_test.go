@@ -88,20 +88,33 @@ func asks(s domain.ToolSpec) string {
 	return "yes"
 }
 
-func arguments(t *testing.T, s domain.ToolSpec) string {
-	var schema struct {
-		Properties map[string]struct {
-			Type        any
-			Description string
-		}
-		Required []string
+// object is the part of a schema that the page tells.
+type object struct {
+	Properties map[string]struct {
+		Type        any
+		Description string
+		Items       object
 	}
+	Required []string
+}
+
+func arguments(t *testing.T, s domain.ToolSpec) string {
+	var schema object
 	if err := json.Unmarshal(s.Schema, &schema); err != nil {
 		t.Fatal(err)
 	}
 	if len(schema.Properties) == 0 {
 		return "No arguments.\n"
 	}
+	var b strings.Builder
+	b.WriteString("| argument | type | meaning |\n|---|---|---|\n")
+	rows(&b, "", schema)
+	return b.String()
+}
+
+// rows writes a row for each member of an object, what is required first, and
+// below a list of objects what each of these holds.
+func rows(b *strings.Builder, of string, schema object) {
 	names := make([]string, 0, len(schema.Properties))
 	for n := range schema.Properties {
 		names = append(names, n)
@@ -113,17 +126,18 @@ func arguments(t *testing.T, s domain.ToolSpec) string {
 		return len(schema.Required)
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b)) })
-	var b strings.Builder
-	b.WriteString("| argument | type | meaning |\n|---|---|---|\n")
 	for _, n := range names {
 		p := schema.Properties[n]
-		must := ""
+		must, means := "", p.Description
 		if slices.Contains(schema.Required, n) {
 			must = " (required)"
 		}
-		fmt.Fprintf(&b, "| `%s`%s | %v | %s |\n", n, must, p.Type, strings.ReplaceAll(cmp.Or(p.Description, "–"), "|", "\\|"))
+		if len(p.Items.Properties) > 0 {
+			means = cmp.Or(means, "Each of them:")
+		}
+		fmt.Fprintf(b, "| `%s%s`%s | %v | %s |\n", of, n, must, p.Type, strings.ReplaceAll(cmp.Or(means, "–"), "|", "\\|"))
+		rows(b, of+n+"[].", p.Items)
 	}
-	return b.String()
 }
 
 // allSpecs are the tools of a session in the order a model gets them.
