@@ -272,7 +272,7 @@ func (s *daemonServer) advise(ctx context.Context) {
 		}
 	}
 	if stored == 0 {
-		say("there is no token yet, so only berth bridge of this user can connect; make one with: berth token create")
+		say("there is no token yet, so only berth bridge and berth client of this user can connect; make one with: berth token create")
 	}
 }
 
