@@ -34,7 +34,7 @@ type TurnDone struct {
 	Requests int // model requests made
 	Calls    int // tool calls made
 
-	Agent     string        // "" when the turn ended before its agent was known
+	Agent     string        // "" when there is none
 	Waited    time.Duration // part of Duration: behind other turns of the session
 	FirstText time.Duration // from the start to the first text; 0 when there was none
 	Text      string        // said: the outcome's

@@ -34,6 +34,9 @@ type Live struct {
 	// told are warnings that were given once, by name.
 	told map[string]bool
 
+	// agent is the row's, readable without the lock; nil before there is one.
+	agent atomic.Pointer[string]
+
 	// pos is the position of the newest record, readable without the lock.
 	pos atomic.Int64
 
@@ -50,6 +53,20 @@ func newLive(s *Service, id domain.SessionID, c ports.Client) *Live {
 
 // ID returns the session's id.
 func (l *Live) ID() domain.SessionID { return l.id }
+
+// Agent returns the alias of the agent that a turn would begin with now, without
+// waiting; "" when there is none.
+func (l *Live) Agent() string {
+	alias := l.agent.Load()
+	if alias == nil {
+		return ""
+	}
+	agent, err := l.svc.owner(*alias)
+	if err != nil {
+		return ""
+	}
+	return agent.Alias
+}
 
 // Client returns the session's attachment.
 func (l *Live) Client() ports.Client { return l.att }

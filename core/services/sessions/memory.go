@@ -57,6 +57,7 @@ func (l *Live) reread(ctx context.Context) error {
 		return err
 	}
 	l.row, l.conv, l.doubtful = row, conv, false
+	l.agent.Store(new(row.Agent))
 	l.pos.Store(int64(conv.Seq()))
 	return nil
 }
@@ -106,6 +107,7 @@ func (l *Live) enter(ctx context.Context, row domain.Session, conv *domain.Conve
 	l.closeTools(closing, l.tools)
 	cancel()
 	l.row, l.conv, l.tools, l.doubtful = row, conv, sets, false
+	l.agent.Store(new(row.Agent))
 	l.pos.Store(int64(conv.Seq()))
 	l.loaded.Store(true)
 	return nil

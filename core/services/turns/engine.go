@@ -89,7 +89,7 @@ type turn struct {
 	begun    bool       // UserSaid is journalled, so TurnFinished must follow
 	partial  *reply     // streamed and not yet on its way to the journal
 	foreign  bool       // text from outside entered the turn
-	agent    string     // whose turn it is, once that is known
+	agent    string     // whose turn it is; until it begins, whose it would be
 	placed   time.Time  // when the turn's place was its own
 	spokeAt  time.Time  // when the first text came
 	requests int
@@ -125,7 +125,7 @@ func (e *Engine) Begin(ctx context.Context, c ports.Client, id domain.SessionID,
 		t.endTelling(nil)
 		return nil, err
 	}
-	t.ticket, t.live = ticket, ticket.Live
+	t.ticket, t.live, t.agent = ticket, ticket.Live, ticket.Live.Agent()
 	t.emit, t.client = newEmitter(t), c
 	stop := context.AfterFunc(ctx, func() { ticket.Interrupt(causeOf(ctx)) })
 	return func() (domain.TurnOutcome, error) {

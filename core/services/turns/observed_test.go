@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,6 +77,29 @@ func TestTurn_IsObserved(t *testing.T) {
 		}
 		if !slices.ContainsFunc(began, func(b domain.TurnBegan) bool { return b.Trace == trace && cmp.Equal(blocks, b.Prompt) }) {
 			t.Errorf("the turns began with %+v", began)
+		}
+	})
+}
+
+// A prompt that is cancelled while it waits is its agent's as well.
+func TestTurn_CancelledInTheQueueIsObserved(t *testing.T) {
+	bubble(t, nil, func(w *world) {
+		w.model.play(delayed(time.Hour, says("late")))
+		first, second := w.begin("first"), w.begin("second")
+		synctest.Wait()
+		if !w.stop() {
+			t.Fatal("there is nothing to cancel")
+		}
+		first.want(domain.StopCancelled)
+		second.want(domain.StopCancelled)
+		var agents []string
+		for _, ev := range w.observer.seen() {
+			if d, ok := ev.(domain.TurnDone); ok {
+				agents = append(agents, d.Agent)
+			}
+		}
+		if !slices.Equal(agents, []string{"default", "default"}) {
+			t.Errorf("the turns were those of %q", agents)
 		}
 	})
 }
