@@ -39,5 +39,8 @@ func (f clientFlags) bridgeArgs() []string {
 	if f.tokenFile != "" {
 		args = append(args, "--token-file", f.tokenFile)
 	}
+	if f.verbose {
+		args = append(args, "--verbose")
+	}
 	return args
 }
