@@ -69,7 +69,12 @@ func (l *link) close() {
 	l.conn.Close()
 }
 
+// closeStmts closes what was prepared, unless the connection is closed already:
+// then it is too late, and the driver cannot bear it.
 func (l *link) closeStmts() {
+	if l.conn.Raw(func(any) error { return nil }) != nil {
+		return
+	}
 	for _, st := range l.stmts {
 		st.Close()
 	}
