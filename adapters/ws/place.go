@@ -56,15 +56,15 @@ func (g *Guard) hostAllowed(r *http.Request) bool {
 // is read in two ways is read in the wrong one some day.
 func hostName(host string) string {
 	var name, port string
-	var colon bool
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		if name, port, ok = strings.Cut(inner, "]"); !ok || !strings.Contains(name, ":") {
 			return ""
 		}
+		var colon bool
 		if port, colon = strings.CutPrefix(port, ":"); !colon && port != "" {
 			return ""
 		}
-	} else if name, port, colon = strings.Cut(host, ":"); strings.ContainsAny(name, "[]") {
+	} else if name, port, _ = strings.Cut(host, ":"); strings.ContainsAny(name, "[]") {
 		return ""
 	}
 	if strings.Trim(port, "0123456789") != "" || strings.Contains(name, "%") {
