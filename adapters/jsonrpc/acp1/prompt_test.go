@@ -309,7 +309,11 @@ func TestPrompt_Busy(t *testing.T) {
 				close(release)
 				r.answer(first)
 				if c.code == 0 {
-					if m, _ := r.answer(second); m.Error != nil {
+					m, came := r.passed[second] // of two that end at once either is the first
+					if !came {
+						m, _ = r.answer(second)
+					}
+					if m.Error != nil {
 						t.Errorf("second prompt: %v", m.Error)
 					}
 				}
