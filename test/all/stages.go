@@ -54,7 +54,9 @@ func (r *runner) lintStage(ctx context.Context) ([]skip, error) {
 
 // testStage runs go test, with the race detector where that can be built.
 func (r *runner) testStage(ctx context.Context) ([]skip, error) {
-	args := []string{"test", "-json"}
+	// go test gives a package ten minutes, which the acceptance tests may need
+	// with the race detector on a machine that has other work.
+	args := []string{"test", "-json", "-timeout", "20m"}
 	env := os.Environ()
 	var skipped []skip
 	if why := raceUnavailable(ctx); why == "" {
