@@ -391,7 +391,7 @@ func TestPermission_Withdrawn(t *testing.T) {
 	tests := []struct {
 		name string
 		over func(r *rig, session string)
-		want string // the decision at the gateway
+		want string // the decision at the gateway; "deny": no more than that
 	}{
 		{"answered elsewhere", func(r *rig, _ string) { r.gw.Resolve(r.gw.Asks()[0], "allow-once") }, "allow-once"},
 		{"answered while the connection was lost", func(r *rig, _ string) {
@@ -402,7 +402,7 @@ func TestPermission_Withdrawn(t *testing.T) {
 		}, "allow-once"},
 		{"cancelled", func(r *rig, id string) {
 			_ = r.conn.Notify(r.t.Context(), "session/cancel", json.RawMessage(`{"sessionId":"`+id+`"}`))
-		}, ""},
+		}, "deny"}, // or it hears of the cancel first, and of nothing then
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -429,7 +429,7 @@ func TestPermission_Withdrawn(t *testing.T) {
 					t.Error(err)
 				}
 				synctest.Wait()
-				if got != tt.want {
+				if got != tt.want && (tt.want != "deny" || got != "") {
 					t.Errorf("the gateway was told %q, want %q", got, tt.want)
 				}
 				if n := len(r.gw.Asks()); n != 0 {
