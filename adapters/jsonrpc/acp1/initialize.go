@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"sync"
 
 	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/core/domain"
@@ -21,6 +22,9 @@ func (c *connection) initialize(_ context.Context, params json.RawMessage) (json
 		return nil, err
 	}
 	return func(context.Context) (jsonrpc.Reply, error) {
+		var agents []agentInfo
+		var looking sync.WaitGroup
+		looking.Go(func() { agents = c.agents() }) // what is known of sandboxes is in files, and so is the store
 		a := &agreement{
 			dialect: dialect, info: clientInfo(p, dialect == jsonrpc.Zeroclaw, c.p.Rights), durable: c.p.Sessions.Durable(), logout: dialect == jsonrpc.ACP && c.canLogOut(),
 		}
@@ -30,7 +34,8 @@ func (c *connection) initialize(_ context.Context, params json.RawMessage) (json
 		}
 		c.agreed.Store(a)
 		c.conn.SetDialect(dialect)
-		return jsonrpc.Reply{Result: c.offer(a)}, nil
+		looking.Wait()
+		return jsonrpc.Reply{Result: c.offer(a, agents)}, nil
 	}, nil
 }
 
@@ -87,7 +92,7 @@ func clientInfo(p object, zeroclaw bool, rights *Rights) domain.ClientInfo {
 }
 
 // offer is the answer to initialize.
-func (c *connection) offer(a *agreement) initializeResult {
+func (c *connection) offer(a *agreement, agents []agentInfo) initializeResult {
 	yes := &struct{}{}
 	session := sessionCapabilities{Close: yes, AdditionalDirectories: yes}
 	if a.durable {
@@ -105,7 +110,7 @@ func (c *connection) offer(a *agreement) initializeResult {
 		Meta: initializeMeta{
 			Berth: initializeBerth{
 				Dialect: "acp",
-				Agents:  c.agents(),
+				Agents:  agents,
 				Limits: limits{
 					MaxSessions: c.p.Limits.MaxSessions, SessionTimeoutSecs: timeout,
 					MaxBlobBytes: domain.MaxBlobBytes, MaxPromptBlobBytes: c.p.Limits.MaxPromptBlobBytes,
