@@ -42,7 +42,7 @@ var errClosed = fmt.Errorf("the connection is closed: %w", domain.Disconnected)
 // idleBuffer also after a pause: a gateway has many connections that rest.
 const (
 	keepBuffer = 2 << 20
-	idleBuffer = 64 << 10
+	idleBuffer = 16 << 10
 )
 
 func newWriter(frames Frames, maxBytes, maxFrames int) *writer {
