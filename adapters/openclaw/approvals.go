@@ -155,7 +155,7 @@ func (t *turn) permission(q fields) domain.PermissionRequest {
 
 // reasonOf is what there is to know before one says yes.
 func reasonOf(command string, q fields) string {
-	lines := []string{"The gateway asks before it runs this command:", "", fenced(command)}
+	lines := []string{"The gateway asks before it runs this command:", "", domain.Fenced("", command)}
 	add := func(name, value string) {
 		if value = strings.TrimSpace(value); value != "" {
 			lines = append(lines, name+": "+oneLine(value))
@@ -170,14 +170,6 @@ func reasonOf(command string, q fields) string {
 		add("Warning", w)
 	}
 	return strings.Join(lines, "\n")
-}
-
-func fenced(s string) string {
-	fence := "```"
-	for strings.Contains(s, fence) {
-		fence += "`"
-	}
-	return fence + "\n" + s + "\n" + fence
 }
 
 // optionsOf are the answers that the Gateway takes.
