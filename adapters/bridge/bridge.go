@@ -108,6 +108,7 @@ type Bridge struct {
 	telling sync.Mutex // held while the editor is written to
 	out     outbox
 
+	ending    chan struct{} // closed when the editor's input has ended
 	tried     chan struct{} // closed when the first dial has ended
 	refused   bool          // it was refused; read behind tried
 	firstDial sync.Once
@@ -133,7 +134,7 @@ func New(editor jsonrpc.Frames, cfg Config) *Bridge {
 	if cfg.Log == nil {
 		cfg.Log = func(string, ...any) {}
 	}
-	b := &Bridge{cfg: cfg, editor: editor, tried: make(chan struct{}), rand: func(d time.Duration) time.Duration { return rand.N(d + 1) }}
+	b := &Bridge{cfg: cfg, editor: editor, ending: make(chan struct{}), tried: make(chan struct{}), rand: func(d time.Duration) time.Duration { return rand.N(d + 1) }}
 	b.out.init()
 	b.book.init()
 	return b
@@ -223,6 +224,7 @@ func (b *Bridge) finish(ctx context.Context, stop context.CancelCauseFunc) {
 	limit := time.AfterFunc(DrainLimit, func() { stop(errDrained) })
 	defer limit.Stop()
 	b.out.close()
+	close(b.ending)
 	if b.book.nothingBegun() {
 		select {
 		case <-b.tried:

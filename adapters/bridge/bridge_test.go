@@ -560,9 +560,9 @@ func TestEnd(t *testing.T) {
 		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
 			r.refusing(errors.New("not yet"))
 			r.say(hello)
-			synctest.Wait()
+			time.Sleep(900 * time.Millisecond) // by now the waits between two attempts are long
 			r.hangUp()
-			time.Sleep(time.Second)
+			time.Sleep(bridge.DrainLimit - 300*time.Millisecond)
 			r.refusing(nil)
 			g := <-r.dialed
 			want(t, g, hello)

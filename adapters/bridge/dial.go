@@ -14,6 +14,9 @@ import (
 const (
 	firstWait   = 50 * time.Millisecond
 	longestWait = 5 * time.Second
+	// endingWait is the longest after the editor's input has ended: DrainLimit
+	// must not be over because of a wait.
+	endingWait = 250 * time.Millisecond
 )
 
 // errLost says that a channel is lost and cannot be taken up again.
@@ -45,15 +48,23 @@ func (o *outage) wait(ctx context.Context, b *Bridge, last error) error {
 	if o.tries == 0 {
 		d = b.rand(firstWait / 5) // most cuts are over at once
 	}
+	ending := b.ending // nil when its coming changes nothing
+	select {
+	case <-ending:
+		d, ending = min(d, endingWait), nil
+	default:
+	}
 	var later *Later
 	if errors.As(last, &later) {
-		d = max(d, later.After)
+		d, ending = max(d, later.After), nil
 	}
 	o.tries++
 	t := time.NewTimer(min(d, left))
 	defer t.Stop()
 	select {
 	case <-t.C:
+		return nil
+	case <-ending:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
