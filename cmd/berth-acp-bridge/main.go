@@ -13,7 +13,10 @@ import (
 	"github.com/berth-dev/berth/cmd/internal/bridgecmd"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	bootstrap.Pulse()
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
 
 func run(args []string, out, errOut io.Writer) int {
 	var configDir, dataDir string

@@ -100,6 +100,7 @@ func hintEditor(cmd *cobra.Command) {
 
 func main() {
 	helper := bootstrap.RunHelper()
+	bootstrap.Pulse()
 	os.Exit(run(helper, os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -38,6 +38,7 @@ var binary string
 const binaryVariable = "BERTH_TEST_BINARY"
 
 func TestMain(m *testing.M) {
+	bootstrap.Pulse()
 	becomeStage()
 	os.Exit(testMain(m))
 }

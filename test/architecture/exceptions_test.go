@@ -24,6 +24,7 @@ func allowed() exceptions {
 			"bootstrap/bridge.go":                "waits for the signal that ends the process, and for the second one; it ends with the process",
 			"adapters/traces/export.go":          "sends spans to the collector, from the first one on; Close ends and joins it within its context",
 			"bootstrap/drain.go":                 "the drain, which ends with its context and whose end finish awaits or the process does not outlive; the watch of a second signal, which ends with run",
+			"bootstrap/pulse.go":                 "one timer, which the runtime needs as long as the process lasts",
 			"bootstrap/models.go":                "one question per provider, each with a limit of its own; joined before the answers are looked at",
 			"bootstrap/store.go":                 "openLate opens the store behind initialize; the goroutine ends when open returns and Close joins it",
 			"core/services/sessions/chores.go":   "what the service frees or waits for behind its answers; each is bounded, Shutdown joins them",
