@@ -243,6 +243,24 @@ func TestOutputFiles(t *testing.T) {
 	}
 }
 
+// TestOutputFileEndsWithALetter: where a file is full, it is full before a letter
+// that does not fit.
+func TestOutputFileEndsWithALetter(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &outputFile{f: f, size: maxFile - 2}
+	o.write([]byte("aé"))
+	o.write([]byte("b"))
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(f.Name()); err != nil || string(got) != "a" || o.why == "" {
+		t.Errorf("kept: %q, %q (%v)", got, o.why, err)
+	}
+}
+
 func TestOutputsGo(t *testing.T) {
 	r := newRig(t)
 	old := r.at("agent/outputs/older")

@@ -100,7 +100,7 @@ func (o *outputFile) write(p []byte) {
 		return
 	}
 	if room := maxFile - o.size; int64(len(p)) > room {
-		p = p[:room]
+		p = wholeRunes(p[:room])
 		o.why = "only its first 256 MiB were kept"
 	}
 	n, err := o.f.Write(p)

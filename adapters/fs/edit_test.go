@@ -73,7 +73,7 @@ func TestEdit_FlatForm(t *testing.T) {
 
 func TestEdit_ErrorsHelp(t *testing.T) {
 	file := strings.Join([]string{
-		"package main", "", "func main() {", "\tfmt.Println(\"hi\")   ", "\tx := 1", "\tx := 1", "}", "// it’s “done” – really", "Some Title",
+		"package main", "", "func main() {", "\tfmt.Println(\"hi\")   ", "\tx := 1", "\tx := 1", "}", "// it’s “done” – really", "Some Title", "// " + strings.Repeat("é", maxQuotedBytes),
 	}, "\n") + "\n"
 	cases := []struct {
 		name, old, put string
@@ -88,6 +88,10 @@ func TestEdit_ErrorsHelp(t *testing.T) {
 		{"spacing", "func  main()  {", "y", []string{"line 3 on differs in spacing"}},
 		{"quotes", "// it's \"done\" - really", "y", []string{"line 8 on differs in the kind of quotes"}},
 		{"case", "some title", "y", []string{"line 9 on differs in upper and lower case"}},
+		{
+			"a long line", "\t// " + strings.Repeat("é", maxQuotedBytes), "y",
+			[]string{"line 10 on differs in indentation", "// " + strings.Repeat("é", (maxQuotedBytes-3)/2) + "…\n"},
+		},
 		{"backslash n", `func main() {\n`, "y", []string{"backslash and an n", "line 3"}},
 		{"done before", "func start() {", "func main() {", []string{"new_text is there already, at line 3"}},
 		{"closest", "fmt.Printline(\"hello\")", "y", []string{"Closest is line 4", "Println"}},

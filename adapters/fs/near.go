@@ -197,7 +197,7 @@ func quoteLines(lines []string, from, count int) string {
 	for i := from; i < min(from+min(count, maxQuotedLines), len(lines)); i++ {
 		line := lines[i]
 		if len(line) > maxQuotedBytes {
-			line = line[:maxQuotedBytes] + "…"
+			line = clip(line, maxQuotedBytes) + "…"
 		}
 		fmt.Fprintf(&b, "%6d | %s\n", i+1, strings.ToValidUTF8(line, "\uFFFD"))
 	}

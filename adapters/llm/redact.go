@@ -80,8 +80,11 @@ func secretHeader(name string) bool {
 
 // clean returns words fit to show: one line, bounded, without secrets.
 func (r *redactor) clean(words string) string {
-	if len(words) > 4*maxWords {
-		words = words[:4*maxWords]
+	if most := 4 * maxWords; len(words) > most {
+		for most > 0 && !utf8.RuneStart(words[most]) {
+			most--
+		}
+		words = words[:most]
 	}
 	return oneLine(r.unquote(r.mask(words)), maxWords)
 }

@@ -282,6 +282,9 @@ func TestRedact(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
+	if got := x.redact.clean("a" + strings.Repeat(" ", 4*maxWords-2) + "é"); got != "a" {
+		t.Errorf("a message that is cut in a letter became %q", got)
+	}
 	if long := x.redact.clean(strings.Repeat("é", 5000)); len(long) > maxWords+3 || !strings.HasSuffix(long, "…") {
 		t.Errorf("a long message became %d bytes", len(long))
 	}

@@ -3,6 +3,7 @@ package openclaw
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 
 	"github.com/berth-dev/berth/adapters/jsonrpc"
@@ -113,7 +114,7 @@ func (b *Bridge) opened(p fields) (*session, error) {
 // cutID is an id as an error repeats it.
 func cutID(id string) string {
 	if len(id) > 128 {
-		return brief(id[:128])
+		return brief(strings.ToValidUTF8(id[:128], ""))
 	}
 	return id
 }

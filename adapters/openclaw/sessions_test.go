@@ -111,6 +111,18 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A long id is repeated up to a whole letter.
+func TestLongID(t *testing.T) {
+	play(t, with{}, func(r *rig) {
+		r.begin()
+		whole := strings.Repeat("é", 63) + "x"
+		_, err := r.try("session/prompt", `{"sessionId":"`+whole+`é","prompt":[{"type":"text","text":"x"}]}`)
+		if err == nil || !strings.Contains(err.Error(), whole) || strings.Contains(err.Error(), "\uFFFD") {
+			t.Errorf("it says %v", err)
+		}
+	})
+}
+
 // TestDirectory makes sessions in directories that the gateway has or lacks.
 func TestDirectory(t *testing.T) {
 	tests := []struct {

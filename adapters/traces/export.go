@@ -240,10 +240,14 @@ func partly(answer []byte) error {
 	if err != nil || n <= 0 {
 		return nil //nolint:nilerr // as above
 	}
-	return &refusal{n, told.Partial.Message[:min(len(told.Partial.Message), maxWhy)]}
+	why := told.Partial.Message
+	if len(why) > maxWhy {
+		why = strings.ToValidUTF8(why[:maxWhy], "") + "…"
+	}
+	return &refusal{n, why}
 }
 
-// maxWhy is how much of a collector's own words is told.
+// maxWhy is how much of a collector's own words is told, in bytes.
 const maxWhy = 200
 
 // address is where traces go.

@@ -425,6 +425,10 @@ func TestExport_TakenInPart(t *testing.T) {
 		trouble string
 	}{
 		{`{"partialSuccess":{"rejectedSpans":"2","errorMessage":"too old"}}`, map[string]int{"exported": 1, "dropped": 2}, "the collector refused 2 spans: too old"},
+		{
+			`{"partialSuccess":{"rejectedSpans":"2","errorMessage":"x` + strings.Repeat("é", maxWhy) + `"}}`,
+			map[string]int{"exported": 1, "dropped": 2}, "refused 2 spans: x" + strings.Repeat("é", (maxWhy-1)/2) + "…",
+		},
 		{`{"partialSuccess":{"rejectedSpans":2}}`, map[string]int{"exported": 1, "dropped": 2}, "refused 2 spans"},
 		{`{"partialSuccess":{"rejectedSpans":"9"}}`, map[string]int{"dropped": 3}, "refused 3 spans"},
 		{`{"partialSuccess":{"rejectedSpans":"0","errorMessage":"look here"}}`, map[string]int{"exported": 3}, ""},

@@ -62,7 +62,7 @@ func of(client string) string {
 
 func short(data []byte) string {
 	if len(data) > maxShown {
-		return fmt.Sprintf("%s… (%d bytes)", data[:maxShown], len(data))
+		return fmt.Sprintf("%s… (%d bytes)", data[:shownOf(data)], len(data))
 	}
 	return string(data)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // decode reads JSON with its numbers as they are written.
@@ -280,13 +281,23 @@ func differs(at string, want any, got string) string {
 	return fmt.Sprintf("%s: want %s, got %s", path(at), text, got)
 }
 
-// maxShown is how much of a value a message shows.
+// maxShown is how much of a value a message shows, in bytes.
 const maxShown = 300
 
 func show(v any) string {
 	s := string(encode(v))
 	if len(s) > maxShown {
-		s = s[:maxShown] + "…"
+		s = s[:shownOf(s)] + "…"
 	}
 	return s
+}
+
+// shownOf is how much is shown of what is longer than maxShown: it ends with a
+// character.
+func shownOf[T string | []byte](s T) int {
+	n := maxShown
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return n
 }

@@ -49,6 +49,7 @@ func TestMatch(t *testing.T) {
 		{"dollar sign", `["$$","$5"]`, `["$","$5"]`, ""},
 		{"id", `"$@p"`, `3`, ""},
 		{"id of nobody", `"$@z"`, `3`, "value: no request has the label @z"},
+		{"long", `1`, `"` + strings.Repeat("é", maxShown) + `"`, `value: want 1, got "` + strings.Repeat("é", maxShown/2-1) + "…"},
 		{"nothing at all", `{"a":1}`, ``, `value: want {"a":1}, got nothing`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

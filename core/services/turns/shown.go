@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // What a client is shown of a call before anybody has looked at it. The model
@@ -97,12 +98,16 @@ func hexUnit(b []byte) uint64 {
 // plainTitle is a name that the model wrote, fit for one line of a screen and
 // never empty.
 func plainTitle(name string) string {
+	most := min(len(name), 4*maxTitle)
+	for most > 0 && most < len(name) && !utf8.RuneStart(name[most]) {
+		most--
+	}
 	title := []rune(strings.Map(func(c rune) rune {
 		if unicode.IsGraphic(c) {
 			return c
 		}
 		return -1 // control characters, and those that turn the direction of text
-	}, strings.Join(strings.Fields(strings.ToValidUTF8(name[:min(len(name), 4*maxTitle)], "\uFFFD")), " ")))
+	}, strings.Join(strings.Fields(strings.ToValidUTF8(name[:most], "\uFFFD")), " ")))
 	switch {
 	case len(title) > maxTitle:
 		return string(title[:maxTitle-1]) + "…"

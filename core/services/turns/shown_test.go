@@ -47,6 +47,7 @@ func TestPlainTitle(t *testing.T) {
 		{"no UTF-8", "a\xffb", "a\uFFFDb"},
 		{"long", strings.Repeat("é", 300), strings.Repeat("é", 99) + "…"},
 		{"very long", strings.Repeat("n", 1<<20), strings.Repeat("n", 99) + "…"},
+		{"long, most of it space", "a" + strings.Repeat(" ", 4*maxTitle-2) + "é", "a"},
 		{"nothing", "\x07", "unknown"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
