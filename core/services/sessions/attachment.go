@@ -191,8 +191,9 @@ func (a *Attachment) pass(ctx context.Context, id domain.SessionID, u domain.Upd
 // deliver sends an update to who has the seat. It is not taken, which is no
 // failure, when that client is lost.
 func (a *Attachment) deliver(ctx context.Context, s *seat, id domain.SessionID, u domain.Update) (taken bool, err error) {
-	ctx = a.begins(s, ctx)
-	defer a.ends(s)
+	w := a.begins(s, ctx)
+	defer a.ends(w)
+	ctx = w.within
 	if s.ready != nil {
 		select {
 		case <-s.ready:

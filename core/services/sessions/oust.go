@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/berth-dev/berth/core/domain"
@@ -13,42 +14,59 @@ import (
 const stuckLimit = 250 * time.Millisecond
 
 // sending is what is on its way to a seat. Most often that is one thing after
-// the other, within one turn.
+// the other, within one turn; nothing here relies on that.
 type sending struct {
-	within context.Context //nolint:containedctx // of the newest turn that sent something; ends when the seat is ousted
-	turn   <-chan struct{} // of the context that within was made of
-	cancel context.CancelCauseFunc
-	begun  int // how often something was sent
-	under  int // how much of it is under way
+	ways   []*way // the newest last, which may have nothing under way
+	begun  int    // how often something was sent
 	ousted bool
 }
 
-// begins notes that something is on its way to a seat. What it returns ends
-// with ctx, and when the seat is ousted.
-func (a *Attachment) begins(s *seat, ctx context.Context) context.Context {
+// way is what is sent within one context.
+type way struct {
+	within context.Context //nolint:containedctx // of what is sent, which ends when the seat is ousted
+	of     <-chan struct{} // the end of the context that within was made of
+	cancel context.CancelCauseFunc
+	under  int // how much is under way
+}
+
+// under reports whether anything is under way.
+func (out *sending) under() bool {
+	return slices.ContainsFunc(out.ways, func(w *way) bool { return w.under > 0 })
+}
+
+// begins notes that something is on its way to a seat, until ends. The context
+// of what it returns ends with ctx, and when the seat is ousted. Any number of
+// things may be on their way at once, each within a context of its own.
+func (a *Attachment) begins(s *seat, ctx context.Context) *way {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	out := &s.sending
 	out.begun++
-	out.under++
-	if out.within == nil || out.turn != ctx.Done() {
-		if out.within != nil && out.under == 1 {
-			out.cancel(nil) // nobody uses it any more
-		}
-		out.turn = ctx.Done()
-		out.within, out.cancel = context.WithCancelCause(ctx)
+	i := slices.IndexFunc(out.ways, func(w *way) bool { return w.of == ctx.Done() })
+	if i < 0 {
+		out.ways = slices.DeleteFunc(out.ways, func(w *way) bool {
+			if w.under == 0 {
+				w.cancel(nil) // nobody uses it any more
+			}
+			return w.under == 0
+		})
+		w := &way{of: ctx.Done()}
+		w.within, w.cancel = context.WithCancelCause(ctx)
 		if out.ousted {
-			out.cancel(domain.Disconnected)
+			w.cancel(domain.Disconnected)
 		}
+		i, out.ways = len(out.ways), append(out.ways, w)
 	}
-	return out.within
+	w := out.ways[i]
+	w.under++
+	return w
 }
 
 // ends undoes begins.
-func (a *Attachment) ends(s *seat) {
+func (a *Attachment) ends(w *way) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s.sending.under--
+	w.under--
 }
 
 func (a *Attachment) wasOusted(s *seat) bool {
@@ -78,7 +96,7 @@ func (a *Attachment) oustWhenStuck(by ports.Client) (done func()) {
 		if over {
 			return
 		}
-		if at != nil && at == a.at && at.client != by && at.sending.under > 0 && at.sending.begun == begun {
+		if at != nil && at == a.at && at.client != by && at.sending.under() && at.sending.begun == begun {
 			a.oust()
 			return
 		}
@@ -105,7 +123,9 @@ func (a *Attachment) sentSoFar() (*seat, int) {
 // oust empties the seat and ends what is on its way to it, with the mutex held.
 func (a *Attachment) oust() {
 	a.at.sending.ousted = true
-	a.at.sending.cancel(domain.Disconnected)
+	for _, w := range a.at.sending.ways {
+		w.cancel(domain.Disconnected)
+	}
 	a.same = nil
 	a.ousted = a.leave()
 }

@@ -93,6 +93,41 @@ func TestTakeover_FromWhoIsStuck(t *testing.T) {
 	}
 }
 
+// What is on its way to one who takes nothing is given up with all of it,
+// whoever sent it: a tool may, while a turn does.
+func TestTakeover_FromWhoIsStuckTwice(t *testing.T) {
+	patient(t, func(t *testing.T, w *world) {
+		id := w.fresh()
+		turn, _ := w.begin(id, time.Hour)
+		synctest.Wait()
+		w.client.mu.Lock()
+		w.client.onSend = takesNothing
+		w.client.mu.Unlock()
+		told := make(chan error, 3)
+		send := func(within context.Context) {
+			told <- turn.ticket.Live.Client().Send(within, id, domain.Notice{Title: "by the way"})
+		}
+		tool, cancel := context.WithCancel(turn.ctx)
+		defer cancel()
+		go send(tool)
+		synctest.Wait()
+		go func() { told <- turn.record(domain.AgentText{ID: "m", Text: "one"}) }()
+		synctest.Wait()
+		go send(tool) // behind what the turn tells, which is under way
+		synctest.Wait()
+		at := time.Now()
+		other := &client{}
+		if _, err := w.load(other, domain.OpenSession{ID: id, Takeover: true}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if took := time.Since(at); took > 500*time.Millisecond || len(told) != cap(told) {
+			t.Errorf("it took %v, and %d of %d are over", took, len(told), cap(told))
+		}
+		w.svc.Cancel(other, id, domain.CancelledByClient)
+	})
+}
+
 // One that is slow is told to the end, and then that it lost the session.
 func TestTakeover_FromWhoIsSlow(t *testing.T) {
 	patient(t, func(t *testing.T, w *world) {
