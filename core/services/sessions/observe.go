@@ -30,15 +30,30 @@ func (s *Service) Observe(c ports.Client, id domain.SessionID, replay bool, answ
 		if err != nil {
 			return domain.OpenedSession{}, err
 		}
-		var opened domain.OpenedSession
-		if err = over(ctx, before); err == nil {
-			opened, err = s.startWatching(ctx, w, row, replay)
-		}
+		opened, err := s.beginWatching(ctx, w, before, row, replay)
 		if err != nil {
 			s.unwatch(id, only(w))
+			close(w.over) // it was not started
 		}
 		return opened, err
 	}, nil
+}
+
+// beginWatching is startWatching behind what the client's watchers before were
+// told. It ends with the watcher's time.
+func (s *Service) beginWatching(ctx context.Context, w *watcher, before []*watcher, row domain.Session, replay bool) (domain.OpenedSession, error) {
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(w.ctx, func() { cancel(unwatched(w.id)) })()
+	err := over(within, before)
+	var opened domain.OpenedSession
+	if err == nil {
+		opened, err = s.startWatching(within, w, row, replay)
+	}
+	if err != nil && ctx.Err() == nil && w.ctx.Err() != nil {
+		err = unwatched(w.id)
+	}
+	return opened, err
 }
 
 // by selects the watchers of a client, only a single one.
@@ -137,7 +152,7 @@ func (s *Service) startAt(ctx context.Context, w *watcher, h *history, sl *slot)
 		return admitted, false, unwatched(w.id)
 	}
 	w.begin(first)
-	w.started, w.over = true, make(chan struct{})
+	w.started = true
 	if sl != nil {
 		sl.live.att.watch(s.reg.watching(w.id))
 		admitted = sl.admitted()

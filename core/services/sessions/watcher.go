@@ -25,7 +25,7 @@ type watcher struct {
 	ctx       context.Context // ends with its time
 	cancel    context.CancelFunc
 	started   bool          // it is told what goes on
-	over      chan struct{} // made when it is started, closed when nothing more is told to it
+	over      chan struct{} // closed when nothing more is told to it
 	disturbed bool          // the session came into memory before it was started
 
 	mu     sync.Mutex
@@ -42,7 +42,7 @@ type told struct {
 }
 
 func newWatcher(c ports.Client, id domain.SessionID, ready <-chan struct{}) *watcher {
-	w := &watcher{client: c, id: id, ready: ready, filled: make(chan struct{}, 1)}
+	w := &watcher{client: c, id: id, ready: ready, over: make(chan struct{}), filled: make(chan struct{}, 1)}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	return w
 }
