@@ -228,6 +228,16 @@ func plan(entry string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"plan","entries":[{"content":%q}]}}}`, entry)
 }
 
+func title(s string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"session_info_update","title":%q}}}`, s)
+}
+
+// over is how a history tells that a turn was cancelled.
+func over(turn string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"session_info_update",`+
+		`"_meta":{"berth":{"turnId":%q,"stopReason":"cancelled"}}}}}`, turn)
+}
+
 func ended(id, status string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":%q,"status":%q}}}`, id, status)
 }
@@ -672,6 +682,39 @@ func TestRecover(t *testing.T) {
 			write(t, g, plan("first"), plan("second"), plan("third"), plan("fourth"), loaded(""))
 			want(t, r.editor, plan("fourth"))
 			silent(t, r.editor)
+		})
+	})
+	t.Run("ends of turns, which are no state", func(t *testing.T) {
+		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+			g := r.open()
+			write(t, g, title("T"), chunk("old-m1", "x"))
+			want(t, r.editor, title("T"))
+			want(t, r.editor, chunk("old-m1", "x"))
+			g.Cut()
+			g = again(t, r)
+			write(t, g, chunk("old-m1", "x"), over("old"), chunk("new-m1", "y"), title("T"), over("new"), loaded(""))
+			want(t, r.editor, chunk("new-m1", "y"))
+			silent(t, r.editor)
+		})
+	})
+	t.Run("ends of turns in a history that the editor asked for", func(t *testing.T) {
+		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
+			const load = `{"jsonrpc":"2.0","id":7,"method":"session/load","params":{"sessionId":"s","cwd":"/w","mcpServers":[]}}`
+			g := r.open()
+			r.say(load)
+			want(t, g, load)
+			write(t, g, chunk("a-m1", "x"), over("a"), over("b"))
+			want(t, r.editor, chunk("a-m1", "x"))
+			want(t, r.editor, over("a"))
+			want(t, r.editor, over("b"))
+			g.Cut()
+			g = again(t, r)
+			write(t, g, loaded(""))
+			want(t, g, load)
+			write(t, g, chunk("a-m1", "x"), over("a"), over("b"), chunk("c-m1", "y"), over("c"), title("T"))
+			want(t, r.editor, chunk("c-m1", "y"))
+			want(t, r.editor, over("c"))
+			want(t, r.editor, title("T"))
 		})
 	})
 	t.Run("a prompt that never arrived", func(t *testing.T) {

@@ -66,6 +66,7 @@ const (
 	aboutUser          // a message of the user's
 	aboutCall
 	aboutState
+	aboutEnd // how a turn ended, which a history tells
 )
 
 // update is one session/update as far as it matters here.
@@ -101,6 +102,10 @@ func (s *seen) look(raw json.RawMessage, p *place) update {
 		return update{
 			about: aboutCall, key: "call " + text(at(raw, "toolCallId")), opens: kind == "tool_call",
 			final: status == "completed" || status == "failed", hash: s.sum(raw),
+		}
+	case "session_info_update":
+		if turn := text(at(raw, "_meta", "berth", "turnId")); turn != "" {
+			return update{about: aboutEnd, key: "end " + turn}
 		}
 	}
 	return update{about: aboutState, key: "state " + kind, hash: s.sum(raw)}
@@ -195,6 +200,10 @@ func (r *replay) take(raw json.RawMessage, frame []byte) []byte {
 			// The editor has this one; what came before it is older.
 			r.held = slices.DeleteFunc(r.held, func(h kept) bool { return h.key == u.key })
 			return nil
+		}
+	case aboutEnd:
+		if m != nil || !r.direct {
+			return nil // the editor's prompts are answered, and the place of others has gone by
 		}
 	}
 	if r.direct {

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"errors"
 	"strings"
 	"time"
 )
@@ -160,6 +161,16 @@ type TurnFinished struct {
 type Failure struct {
 	Code Code
 	Msg  string
+}
+
+// FailureOf is what is kept of an error: its code and the message meant for
+// people; never the detail of an uncoded one.
+func FailureOf(err error) *Failure {
+	var e *Error
+	if errors.As(err, &e) {
+		return &Failure{Code: e.Code, Msg: e.Msg}
+	}
+	return &Failure{Code: Internal, Msg: "an internal error; the log has the details"}
 }
 
 // Unknown is a record of a kind this version does not know. It is kept as it

@@ -57,9 +57,10 @@ func deliveryTitle(list []CallContent) string {
 }
 
 // Replay returns what a client is told when r is read back by load. It is
-// Updates, plus the conversation itself, plus a mark where a turn failed or
-// was interrupted; minus what only makes sense as of now (usage, title),
-// which Conversation gives once at the end.
+// Updates, plus the conversation itself, plus how a turn ended that did not end
+// by itself, in words too where it failed or was interrupted; minus what only
+// makes sense as of now (usage, title), which Conversation gives once at the
+// end.
 func Replay(r Record) []Update {
 	switch r := r.(type) {
 	case UserSaid:
@@ -79,10 +80,7 @@ func Replay(r Record) []Update {
 		}
 		return ups
 	case TurnFinished:
-		if mark := turnMark(r); mark != "" {
-			return []Update{AgentText{ID: MessageID(string(r.Turn) + "-end"), Text: mark}}
-		}
-		return nil
+		return endOf(r)
 	case TitleSet, Streamed:
 		return nil
 	case Compacted:
@@ -93,16 +91,25 @@ func Replay(r Record) []Update {
 	return nil
 }
 
-// turnMark is the line that tells a reader of the history that a turn did
-// not end by itself. A cancelled turn needs none: the person did it.
-func turnMark(r TurnFinished) string {
+// endOf tells a reader of the history that a turn did not end by itself. What
+// every client shows is a line of text, and only where something went wrong: a
+// person who cancelled a turn knows.
+func endOf(r TurnFinished) []Update {
+	end := TurnEnded{Turn: r.Turn, Stop: r.Stop, Past: true}
+	mark := ""
 	switch {
 	case r.Interrupted:
-		return "[Interrupted: the agent stopped before this turn ended.]"
+		end.Why = "Interrupted: the agent stopped before this turn ended."
+		mark = "[" + end.Why + "]"
 	case r.Failure != nil:
-		return "[This turn failed: " + r.Failure.Msg + "]"
+		end.Why = r.Failure.Msg
+		mark = "[This turn failed: " + end.Why + "]"
+	case r.Stop == StopEndTurn, r.Stop == 0:
+		return nil
+	default:
+		return []Update{end}
 	}
-	return ""
+	return []Update{AgentText{ID: MessageID(string(r.Turn) + "-end"), Text: mark}, end}
 }
 
 // status is how the compaction ended.

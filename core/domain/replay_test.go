@@ -129,18 +129,24 @@ func TestUpdatesAndReplay(t *testing.T) {
 		{"a permission is not an update", PermissionGiven{Call: "c"}, nil, nil},
 		{"a client event is not an update", ClientEvent{Type: "x"}, nil, nil},
 		{"a turn that ended well leaves no mark", TurnFinished{Turn: "t", Stop: StopEndTurn}, nil, nil},
-		{"a cancelled turn leaves no mark", TurnFinished{Turn: "t", Stop: StopCancelled}, nil, nil},
+		{"a cancelled turn leaves no words", TurnFinished{Turn: "t", Stop: StopCancelled}, nil, []Update{TurnEnded{Turn: "t", Stop: StopCancelled, Past: true}}},
+		{"nor does a refused one", TurnFinished{Turn: "t", Stop: StopRefusal}, nil, []Update{TurnEnded{Turn: "t", Stop: StopRefusal, Past: true}}},
+		{"nor one at a limit of tokens", TurnFinished{Turn: "t", Stop: StopMaxTokens}, nil, []Update{TurnEnded{Turn: "t", Stop: StopMaxTokens, Past: true}}},
+		{"nor one at a limit of requests", TurnFinished{Turn: "t", Stop: StopMaxTurnRequests}, nil, []Update{TurnEnded{Turn: "t", Stop: StopMaxTurnRequests, Past: true}}},
 		{
 			"an interrupted turn is marked",
 			TurnFinished{Turn: "t", Interrupted: true},
 			nil,
-			[]Update{AgentText{ID: "t-end", Text: "[Interrupted: the agent stopped before this turn ended.]"}},
+			[]Update{
+				AgentText{ID: "t-end", Text: "[Interrupted: the agent stopped before this turn ended.]"},
+				TurnEnded{Turn: "t", Why: "Interrupted: the agent stopped before this turn ended.", Past: true},
+			},
 		},
 		{
 			"a failed turn is marked with its message",
 			TurnFinished{Turn: "t", Failure: &Failure{Code: Unavailable, Msg: "no route"}},
 			nil,
-			[]Update{AgentText{ID: "t-end", Text: "[This turn failed: no route]"}},
+			[]Update{AgentText{ID: "t-end", Text: "[This turn failed: no route]"}, TurnEnded{Turn: "t", Why: "no route", Past: true}},
 		},
 		{"an unknown record is not shown", Unknown{Kind: "x"}, nil, nil},
 	}

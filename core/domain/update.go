@@ -136,16 +136,21 @@ const (
 type QueueChanged struct {
 	Running TurnID // "" when none is
 	Queued  []QueuedTurn
+	Ended   *TurnEnded // the turn whose end changed this; nil when none did
 }
 
 // TurnStarted and TurnEnded frame a turn for protocols that report it by
-// updates. ACP v1 does not show them.
+// updates. ACP v1 does not show them while a turn goes on.
 type TurnStarted struct{ Turn TurnID }
 
-// TurnEnded is the last update of its turn.
+// TurnEnded is the last update of its turn. A history has it of turns that did
+// not end by themselves.
 type TurnEnded struct {
 	Turn TurnID
-	Stop Stop // 0 when it failed
+	Stop Stop   // 0 when it failed or was interrupted
+	Why  string // for people, where Stop is 0 and no answer to the prompt says it
+	// Past is set in a history: who reads that has no answer to the prompt.
+	Past bool
 }
 
 func (UserMessage) isUpdate()       {}

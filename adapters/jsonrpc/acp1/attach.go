@@ -65,9 +65,26 @@ func (c *connection) unobserve(ctx context.Context, id domain.SessionID, _ objec
 }
 
 // queueParams is the params of _berth/session/queue, which tells an observer
-// which turns are admitted.
+// which turns are admitted, and how the one ended that was before.
 type queueParams struct {
 	SessionID domain.SessionID `json:"sessionId"`
 	Running   domain.TurnID    `json:"running,omitempty"`
 	Queued    []queuedTurn     `json:"queued"`
+	Ended     *endedTurn       `json:"ended,omitempty"`
+}
+
+// endedTurn is a turn that has ended. A turn that failed has no stop reason but
+// an error, in words.
+type endedTurn struct {
+	TurnID     domain.TurnID `json:"turnId"`
+	StopReason string        `json:"stopReason,omitempty"`
+	Error      string        `json:"error,omitempty"`
+}
+
+func queueParamsOf(id domain.SessionID, q domain.QueueChanged) queueParams {
+	p := queueParams{SessionID: id, Running: q.Running, Queued: queuedTurns(q.Queued)}
+	if e := q.Ended; e != nil {
+		p.Ended = &endedTurn{TurnID: e.Turn, StopReason: e.Stop.String(), Error: cut(e.Why, startLimit/64)}
+	}
+	return p
 }

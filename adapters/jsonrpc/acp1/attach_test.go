@@ -82,6 +82,19 @@ func TestObserve(t *testing.T) {
 			t.Errorf("got %s", queue.Method)
 		}
 		want(t, "queue", queue.Params, `{"sessionId":"`+id+`","running":"t2","queued":[{"turnId":"t3","text":"more"}]}`)
+		for _, c := range []struct {
+			ended domain.TurnEnded
+			want  string
+		}{
+			{domain.TurnEnded{Turn: "t2", Stop: domain.StopCancelled}, `{"turnId":"t2","stopReason":"cancelled"}`},
+			{domain.TurnEnded{Turn: "t2", Stop: domain.StopEndTurn}, `{"turnId":"t2","stopReason":"end_turn"}`},
+			{domain.TurnEnded{Turn: "t2", Why: "no route"}, `{"turnId":"t2","error":"no route"}`},
+		} {
+			if err := w.watching[0].Send(t.Context(), domain.SessionID(id), domain.QueueChanged{Ended: &c.ended}); err != nil {
+				t.Error(err)
+			}
+			want(t, "queue", r.next().Params, `{"sessionId":"`+id+`","queued":[],"ended":`+c.want+`}`)
+		}
 		r.ok(methodUnobserve, `{"sessionId":"`+id+`"}`)
 		if len(w.watching) != 0 {
 			t.Error("it observes still")

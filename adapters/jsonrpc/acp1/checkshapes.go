@@ -18,9 +18,11 @@ func notificationShape(method string, zeroclaw bool) shape {
 	case "$/cancel_request":
 		return record(must("requestId", anyString))
 	case methodQueue:
+		reason := enum("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")
 		return record(
 			must("sessionId", sessionIDShape), may("running", fullString),
 			must("queued", list(record(must("turnId", fullString), must("text", anyString)))),
+			may("ended", record(must("turnId", fullString), may("stopReason", reason), may("error", fullString))),
 		)
 	}
 	return func(json.RawMessage) error { return fmt.Errorf("no notification of the protocol") }

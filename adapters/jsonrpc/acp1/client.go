@@ -28,7 +28,7 @@ const pieceBytes = 512 << 10
 func (c *client) Send(ctx context.Context, id domain.SessionID, u domain.Update) error {
 	a := c.on.state()
 	if q, ok := u.(domain.QueueChanged); ok {
-		return c.on.conn.Notify(ctx, methodQueue, queueParams{SessionID: id, Running: q.Running, Queued: queuedTurns(q.Queued)})
+		return c.on.conn.Notify(ctx, methodQueue, queueParamsOf(id, q))
 	}
 	u, ok := visible(u, a.info)
 	if !ok {

@@ -44,8 +44,10 @@ func (s *sessionUpdate) AppendJSON(dst []byte) []byte {
 // notices are unknown.
 func visible(u domain.Update, info domain.ClientInfo) (domain.Update, bool) {
 	switch u := u.(type) {
-	case domain.TurnStarted, domain.TurnEnded, domain.QueueChanged:
+	case domain.TurnStarted, domain.QueueChanged:
 		return u, false // version 1 frames a turn by its request
+	case domain.TurnEnded:
+		return u, u.Past // which a history does not have
 	case domain.UsageChanged:
 		return u, u.Size > 0
 	case domain.CompactionChanged:
@@ -111,7 +113,9 @@ func (e *encoder) update(u domain.Update) {
 		e.summary(u)
 	case domain.Notice:
 		e.notice(u)
-	case domain.TurnStarted, domain.TurnEnded, domain.QueueChanged:
+	case domain.TurnEnded:
+		e.end(u)
+	case domain.TurnStarted, domain.QueueChanged:
 		e.raw(`null`)
 	}
 }
@@ -314,6 +318,16 @@ func (e *encoder) info(u domain.InfoChanged) {
 	e.member("title", u.Title)
 	e.member("updatedAt", stamp(u.UpdatedAt))
 	e.raw(`}`)
+}
+
+// end appends how a turn ended as an update that changes nothing but what is
+// known of the session: a client that does not look for it shows nothing.
+func (e *encoder) end(u domain.TurnEnded) {
+	e.raw(`{"sessionUpdate":"session_info_update","_meta":{"berth":{"turnId":`)
+	e.string(string(u.Turn))
+	e.member("stopReason", u.Stop.String())
+	e.member("error", u.Why)
+	e.raw(`}}}`)
 }
 
 func (e *encoder) commands(list []domain.Command) {

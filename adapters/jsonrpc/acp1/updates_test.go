@@ -97,6 +97,10 @@ func TestUpdates(t *testing.T) {
 		{"info", domain.InfoChanged{Title: "T", UpdatedAt: time.Date(2026, 11, 30, 10, 20, 0, 0, time.FixedZone("", 3600))},
 			`{"sessionUpdate":"session_info_update","title":"T","updatedAt":"2026-11-30T09:20:00Z"}`},
 		{"title", domain.InfoChanged{Title: "T"}, `{"sessionUpdate":"session_info_update","title":"T"}`},
+		{"how a turn ended", domain.TurnEnded{Turn: "t1", Stop: domain.StopCancelled, Past: true},
+			`{"sessionUpdate":"session_info_update","_meta":{"berth":{"turnId":"t1","stopReason":"cancelled"}}}`},
+		{"how a turn failed", domain.TurnEnded{Turn: "t1", Why: "no route", Past: true},
+			`{"sessionUpdate":"session_info_update","_meta":{"berth":{"turnId":"t1","error":"no route"}}}`},
 		{"commands", domain.CommandsChanged{Commands: []domain.Command{{Name: "compact", Description: "C"}, {Name: "review", Description: "R", Hint: "branch"}}},
 			`{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"compact","description":"C"},{"name":"review","description":"R","input":{"hint":"branch"}}]}`},
 		{"compaction begins", domain.CompactionChanged{ID: "c1", Status: domain.CompactionRunning, Summary: "early", Error: "no"},
@@ -240,7 +244,11 @@ func TestVisible(t *testing.T) {
 		want domain.Update // nil when hidden
 	}{
 		{"turn started", domain.TurnStarted{}, notices, nil},
-		{"turn ended", domain.TurnEnded{}, notices, nil},
+		{"turn ended", domain.TurnEnded{Turn: "t", Stop: domain.StopCancelled}, notices, nil},
+		{
+			"turn that had ended", domain.TurnEnded{Turn: "t", Stop: domain.StopCancelled, Past: true}, domain.ClientInfo{},
+			domain.TurnEnded{Turn: "t", Stop: domain.StopCancelled, Past: true},
+		},
 		{"usage of an unknown window", domain.UsageChanged{Used: 5}, notices, nil},
 		{"info that changes nothing", domain.InfoChanged{}, notices, nil},
 		{"a compaction", domain.CompactionChanged{ID: "c"}, domain.ClientInfo{Compaction: true}, domain.CompactionChanged{ID: "c"}},

@@ -158,7 +158,7 @@ func (t *Ticket) Done(stray <-chan struct{}) {
 		if i == 0 && len(sl.queue) > 0 {
 			close(sl.queue[0].turn)
 		}
-		sl.showQueue()
+		sl.showEnd(t.ended)
 	}
 	if stray != nil {
 		s.reap(sl, stray)

@@ -2,7 +2,9 @@ package sessions_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -103,6 +105,82 @@ func lastQueue(ups []domain.Update) (q domain.QueueChanged) {
 		}
 	}
 	return q
+}
+
+// How a turn ended is told to who observes, as it ends and in the history, and
+// to who loads.
+func TestObserve_Ends(t *testing.T) {
+	for name, c := range map[string]struct {
+		outcome domain.TurnOutcome
+		err     error
+		rec     domain.TurnFinished
+		ended   domain.TurnEnded // but for its turn
+	}{
+		"by itself": {outcome: domain.TurnOutcome{Stop: domain.StopEndTurn}, ended: domain.TurnEnded{Stop: domain.StopEndTurn}},
+		"cancelled": {outcome: domain.TurnOutcome{Stop: domain.StopCancelled}, ended: domain.TurnEnded{Stop: domain.StopCancelled}},
+		"refused":   {outcome: domain.TurnOutcome{Stop: domain.StopRefusal}, ended: domain.TurnEnded{Stop: domain.StopRefusal}},
+		"failed": {
+			err: domain.Errorf(domain.Unavailable, "no route"), rec: domain.TurnFinished{Failure: &domain.Failure{Code: domain.Unavailable, Msg: "no route"}},
+			ended: domain.TurnEnded{Why: "no route"},
+		},
+		"failed within": {
+			err: errors.New("a secret detail"), rec: domain.TurnFinished{Failure: domain.FailureOf(errors.New("a secret detail"))},
+			ended: domain.TurnEnded{Why: "an internal error; the log has the details"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			patient(t, func(t *testing.T, w *world) {
+				id := w.fresh()
+				live := &client{}
+				if _, err := w.observe(live, id, true); err != nil {
+					t.Fatal(err)
+				}
+				turn := w.admit(id)
+				synctest.Wait()
+				q := lastQueue(live.log())
+				if q.Running == "" || q.Ended != nil {
+					t.Errorf("while it runs it is told %+v", q)
+				}
+				c.ended.Turn, c.rec.Turn, c.rec.Stop = q.Running, q.Running, c.outcome.Stop
+				turn.ticket.Ended(c.outcome, c.err)
+				if err := turn.run(0, domain.UserSaid{Turn: q.Running, ID: "u"}, c.rec); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if q = lastQueue(live.log()); q.Running != "" || q.Ended == nil || *q.Ended != c.ended {
+					t.Errorf("it is told %+v, want %+v", q.Ended, c.ended)
+				}
+				var want []domain.TurnEnded
+				if c.outcome.Stop != domain.StopEndTurn {
+					c.ended.Past = true
+					want = append(want, c.ended)
+				}
+				late := &client{}
+				if _, err := w.observe(late, id, true); err != nil {
+					t.Fatal(err)
+				}
+				w.close(id)
+				if _, err := w.load(w.client, domain.OpenSession{ID: id, Replay: true}); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				for who, log := range map[string][]domain.Update{"an observer": late.log(), "who loads": w.client.log()} {
+					if got := endsIn(log); !slices.Equal(got, want) {
+						t.Errorf("%s is told %+v, want %+v", who, got, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+func endsIn(ups []domain.Update) (list []domain.TurnEnded) {
+	for _, u := range ups {
+		if e, ok := u.(domain.TurnEnded); ok {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // An observer goes on to see a session that leaves memory and comes back, while

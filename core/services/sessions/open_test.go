@@ -82,7 +82,7 @@ func TestOpen_SettlesOnce(t *testing.T) {
 			for _, u := range w.client.log()[from:] {
 				got = append(got, fmt.Sprintf("%T", u))
 			}
-			if s := strings.Join(got, " "); s != "domain.CallOpened domain.CallChanged domain.AgentText" {
+			if s := strings.Join(got, " "); s != "domain.CallOpened domain.CallChanged domain.AgentText domain.TurnEnded" {
 				t.Errorf("replayed %s", s)
 			}
 		}

@@ -18,3 +18,15 @@ func (sl *slot) admitted() domain.QueueChanged {
 
 // showQueue tells observers which turns are admitted.
 func (sl *slot) showQueue() { sl.live.att.show(sl.admitted()) }
+
+// showEnd tells observers which turns are admitted after the end of one.
+func (sl *slot) showEnd(e ended) {
+	q := sl.admitted()
+	if e.turn != "" {
+		q.Ended = &domain.TurnEnded{Turn: e.turn, Stop: e.outcome.Stop}
+		if e.err != nil {
+			q.Ended.Stop, q.Ended.Why = 0, domain.FailureOf(e.err).Msg
+		}
+	}
+	sl.live.att.show(q)
+}

@@ -59,7 +59,7 @@ func (t *turn) compact(q squeeze) (domain.Compacted, bool, error) {
 // why. What it cost is journalled all the same.
 func (t *turn) giveUp(rec domain.Compacted, why error) error {
 	if t.ctx.Err() == nil {
-		failure := failureOf(why)
+		failure := domain.FailureOf(why)
 		err := t.emit.send(t.telling, domain.CompactionChanged{ID: rec.ID, Status: domain.CompactionFailed, Error: failure.Msg})
 		return errors.Join(why, err)
 	}

@@ -55,7 +55,7 @@ func (t *turn) storeEnd(stop domain.Stop, err error, text string) error {
 	}
 	end := domain.TurnFinished{Turn: t.id, Stop: stop, Usage: usage}
 	if err != nil {
-		end.Failure = failureOf(err)
+		end.Failure = domain.FailureOf(err)
 	}
 	ended, err := t.live.End(t.writing, t.emit.unsealed, t.id, func(calls []domain.CallID) []domain.Record {
 		var recs []domain.Record
@@ -97,14 +97,4 @@ func (t *turn) tellEnd(stop domain.Stop, text string, stored bool) {
 		return
 	}
 	_ = t.emit.send(t.telling, domain.TurnEnded{Turn: t.id, Stop: stop})
-}
-
-// failureOf is what the journal keeps of an error: its code and the message
-// meant for people; never the detail of an uncoded one.
-func failureOf(err error) *domain.Failure {
-	var e *domain.Error
-	if errors.As(err, &e) {
-		return &domain.Failure{Code: e.Code, Msg: e.Msg}
-	}
-	return &domain.Failure{Code: domain.Internal, Msg: "an internal error; the log has the details"}
 }

@@ -49,7 +49,7 @@ func (t *turn) summarise(rec *domain.Compacted, s domain.Shrinkage, q squeeze) e
 	}
 	rec.Summary = strings.TrimSpace(r.text.String())
 	if err != nil {
-		rec.Plain = failureOf(err)
+		rec.Plain = domain.FailureOf(err)
 		rec.Summary = domain.PlainSummary(s.Earlier, s.Old, domain.MaxSummary/2)
 	}
 	return nil
