@@ -395,5 +395,14 @@ func TestAwait(t *testing.T) {
 		if out, err := outcome(""); err != nil || out.Turn != "t3" || out.Stop != domain.StopEndTurn {
 			t.Errorf("from the journal: %+v, %v", out, err)
 		}
+		// It knows the others as well, each as it was.
+		first, err := outcome("t1")
+		if err != nil || first.Turn != "t1" || first.Stop != domain.StopEndTurn || first.Total.Input != 5 {
+			t.Errorf("an older one: %+v, %v", first, err)
+		}
+		_, err = outcome("t2")
+		w.wantCode(err, domain.RateLimited)
+		_, err = outcome("t")
+		w.wantCode(err, domain.NotFound)
 	})
 }
