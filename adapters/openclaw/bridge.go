@@ -21,6 +21,7 @@ package openclaw
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -110,8 +111,10 @@ func New(editor jsonrpc.Frames, cfg Config) *Bridge {
 	if cfg.LostLimit <= 0 {
 		cfg.LostLimit = 2 * time.Minute
 	}
-	if cfg.Log == nil {
+	if log := cfg.Log; log == nil {
 		cfg.Log = func(string, ...any) {}
+	} else { // much of it is the Gateway's words
+		cfg.Log = func(format string, args ...any) { log("%s", brief(fmt.Sprintf(format, args...))) }
 	}
 	if cfg.Secret == nil {
 		cfg.Secret = func() (string, error) { return "", nil }

@@ -87,6 +87,8 @@ func fromGateway(ctx context.Context, what string, err error) error {
 		return fromRPC(what, rpc)
 	case errors.As(err, &no):
 		return domain.Errorf(domain.Unavailable, "%s: %s", what, no.Error())
+	case errors.Is(err, errSilent):
+		return domain.Errorf(domain.Unavailable, "%s: %v", what, errSilent)
 	case errors.Is(err, errLost):
 		return domain.Errorf(domain.Unavailable, "%s: the connection to the gateway was lost before it answered", what)
 	}
@@ -128,9 +130,13 @@ func Line(err error) error {
 // mostWords bounds what is repeated of the Gateway's words, in bytes.
 const mostWords = 2000
 
-// brief is a text that may be told: on one line, and not too long.
+// brief is a text that may be told, and shown on a terminal: on one line,
+// without control characters, and not too long.
 func brief(s string) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
+	if len(s) > 4*mostWords {
+		s = strings.ToValidUTF8(s[:4*mostWords], "")
+	}
+	s = oneLine(strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " "))
 	if len(s) > mostWords {
 		s = strings.ToValidUTF8(s[:mostWords], "") + "…"
 	}

@@ -30,7 +30,13 @@ type gateway struct {
 const (
 	firstWait = 250 * time.Millisecond
 	mostWait  = 5 * time.Second
+	// steady is how long a connection has to last for the waits to begin anew:
+	// a Gateway that lets us in and ends it is not asked four times a second.
+	steady = 2 * mostWait
 )
+
+// mostTries is how often a request is made that ends the connection each time.
+const mostTries = 5
 
 func newGateway(cfg *Config) *gateway {
 	return &gateway{cfg: cfg, moved: make(chan struct{}), token: cfg.Identity.token(cfg.Name)}
@@ -44,8 +50,12 @@ func (g *gateway) run(ctx context.Context) error {
 		l, err := g.connect(ctx)
 		if err == nil {
 			g.cfg.Log("connected to the gateway, version %s", l.hello.version)
+			began := time.Now()
 			err = g.attend(ctx, l)
-			limit, since, wait = g.cfg.LostLimit, time.Now(), firstWait
+			limit, since = g.cfg.LostLimit, time.Now()
+			if since.Sub(began) >= steady {
+				wait = firstWait
+			}
 		}
 		if ctx.Err() != nil {
 			return nil
@@ -150,15 +160,15 @@ func (g *gateway) now() *link {
 	return g.cur
 }
 
-// link waits for a connection, until ctx ends or it is known that a person has
-// to act first.
+// link waits for a connection that is not over, until ctx ends or it is known
+// that a person has to act first.
 func (g *gateway) link(ctx context.Context) (*link, error) {
 	for {
 		g.mu.Lock()
 		l, why, moved := g.cur, g.why, g.moved
 		g.mu.Unlock()
 		switch {
-		case l != nil:
+		case l != nil && !l.isOver():
 			return l, nil
 		case why != nil:
 			return nil, why
@@ -172,9 +182,11 @@ func (g *gateway) link(ctx context.Context) (*link, error) {
 }
 
 // call asks the Gateway, and asks again when the connection was lost
-// meanwhile: for what may be asked twice.
+// meanwhile, or when the Gateway says that it is not ready yet: for what may be
+// asked twice.
 func (g *gateway) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	for {
+	began := time.Now()
+	for try := 1; ; try++ {
 		l, err := g.link(ctx)
 		if err != nil {
 			return nil, err
@@ -182,8 +194,8 @@ func (g *gateway) call(ctx context.Context, method string, params any) (json.Raw
 		raw, err := l.call(ctx, method, params)
 		var e *RPCError
 		switch {
-		case errors.Is(err, errLost) && ctx.Err() == nil:
-		case errors.As(err, &e) && e.Retryable && e.Code == "UNAVAILABLE" && e.after() > 0 && e.after() <= mostWait:
+		case errors.Is(err, errLost) && ctx.Err() == nil && try < mostTries:
+		case errors.As(err, &e) && e.Retryable && e.Code == "UNAVAILABLE" && e.after() > 0 && e.after() <= mostWait && time.Since(began) < answerLimit:
 			if !sleep(ctx, e.after()) {
 				return nil, context.Cause(ctx)
 			}

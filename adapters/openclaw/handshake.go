@@ -26,8 +26,7 @@ func workScopes() []string { return []string{scopeRead, scopeWrite, scopeApprova
 // The version of the Gateway's protocol that is spoken here.
 const gatewayProtocol = 4
 
-// maxHandshake bounds the frames before the Gateway knows us, in bytes; the
-// answer to connect may be longer.
+// maxHandshake is how many frames a Gateway may send until it has answered.
 const maxHandshake = 8
 
 // handshakeLimit is how long a handshake may take.
@@ -137,10 +136,7 @@ func shake(frames jsonrpc.Frames, cfg *Config, as Credentials, scopes []string) 
 			asked = true
 		case in.kind == "res" && asked && in.id == "connect":
 			if !in.ok {
-				if in.err == nil {
-					in.err = &RPCError{Code: "UNAVAILABLE", Message: "the gateway gave no reason"}
-				}
-				return hello{}, in.err
+				return hello{}, in.refusal()
 			}
 			return welcome(in.payload)
 		}

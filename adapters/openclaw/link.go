@@ -8,17 +8,18 @@ import (
 	"io"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/berth-dev/berth/adapters/jsonrpc"
 )
 
 // link is one connection to a Gateway, past its handshake. serve reads it on
-// one goroutine; the rest may be used from any.
+// one goroutine and writes it on another; the rest may be used from any.
 type link struct {
 	frames jsonrpc.Frames
 	hello  hello
 
-	writing sync.Mutex // held while a frame is written
+	out chan []byte // frames for the writer, one at a time
 
 	mu    sync.Mutex
 	calls map[string]chan incoming
@@ -34,12 +35,27 @@ type link struct {
 var errLost = errors.New("the connection to the gateway was lost")
 
 func newLink(frames jsonrpc.Frames) *link {
-	return &link{frames: frames, calls: map[string]chan incoming{}, over: make(chan struct{})}
+	return &link{frames: frames, calls: map[string]chan incoming{}, out: make(chan []byte), over: make(chan struct{})}
 }
 
-// call asks the Gateway and waits for the answer, until ctx ends or the
-// connection is lost.
+// answerLimit is how long a Gateway may take to answer what it can answer at
+// once.
+const answerLimit = time.Minute
+
+// errSilent is why a request is given up.
+var errSilent = fmt.Errorf("the gateway did not answer within %s", answerLimit)
+
+// call asks the Gateway and waits for the answer, until ctx ends, the
+// connection is lost, or the Gateway has been silent for too long.
 func (l *link) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errSilent)
+	defer cancel()
+	return l.ask(ctx, method, params)
+}
+
+// ask is call for what may take any time. It waits neither for a Gateway that
+// reads slowly once ctx has ended; the request may be on its way all the same.
+func (l *link) ask(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	l.mu.Lock()
 	if l.dead != nil {
 		err := l.dead
@@ -63,22 +79,21 @@ func (l *link) call(ctx context.Context, method string, params any) (json.RawMes
 	if most := l.hello.maxPayload; most > 0 && len(frame) > most {
 		return nil, &tooLongError{len(frame), most}
 	}
-	if err := l.send(frame); err != nil {
-		return nil, l.lost(err)
+	select {
+	case l.out <- frame:
+	case <-l.over:
+		return nil, l.why()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 	select {
 	case in := <-answer:
 		if in.ok {
 			return in.payload, nil
 		}
-		if in.err == nil {
-			in.err = &RPCError{Code: "UNAVAILABLE", Message: "the gateway gave no reason"}
-		}
-		return nil, in.err
+		return nil, in.refusal()
 	case <-l.over:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return nil, l.dead
+		return nil, l.why()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -93,15 +108,43 @@ func (e *tooLongError) Error() string {
 	return fmt.Sprintf("a request of %d bytes; the gateway takes %d", e.size, e.limit)
 }
 
-func (l *link) send(frame []byte) error {
-	l.writing.Lock()
-	defer l.writing.Unlock()
-	return l.frames.Write(frame)
+// write writes until the link is over.
+func (l *link) write() {
+	for {
+		select {
+		case frame := <-l.out:
+			if err := l.frames.Write(frame); err != nil {
+				_ = l.lost(err)
+				return
+			}
+		case <-l.over:
+			return
+		}
+	}
 }
 
-// serve reads until the connection is over and says why. Events go to on, one
-// at a time; gap is set when some before this one were left out.
+func (l *link) isOver() bool {
+	select {
+	case <-l.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// why is why the link is over.
+func (l *link) why() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dead
+}
+
+// serve reads and writes until the connection is over and says why. Events go
+// to on, one at a time; gap is set when some before this one were left out.
 func (l *link) serve(on func(in incoming, gap bool)) error {
+	var writer sync.WaitGroup
+	defer writer.Wait() // every way out of here ends the link
+	writer.Go(l.write)
 	for {
 		frame, err := l.frames.Read()
 		var long *jsonrpc.TooLongError

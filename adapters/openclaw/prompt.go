@@ -163,10 +163,10 @@ func (b *Bridge) send(t *turn, p sendParams) (string, error) {
 			return "started", nil
 		}
 		t.sentOn(l)
-		raw, err := l.call(t.ctx, "chat.send", p)
+		raw, err := l.ask(t.ctx, "chat.send", p)
 		var e *RPCError
 		switch {
-		case errors.Is(err, errLost) && t.ctx.Err() == nil:
+		case errors.Is(err, errLost) && t.ctx.Err() == nil && try < mostTries-1:
 			continue
 		case errors.As(err, &e) && e.Details.MissingScope == scopeAdmin && p.Provenance != nil:
 			b.cfg.Log("the gateway takes provenance from administrators alone: the prompt goes without")

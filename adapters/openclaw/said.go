@@ -113,33 +113,46 @@ func (s *said) replace(u *utterance, whole string) []domain.Update {
 	return u.more(whole)
 }
 
-// piece says a delta, or what is missing of the whole when that may be more.
-func (s *said) piece(u *utterance, delta, whole json.RawMessage) []domain.Update {
-	if u.doubts != s.doubts && whole != nil {
-		return s.until(u, text(whole))
+// piece says a delta, or what is missing of the whole when that may be more. A
+// delta that ends in the middle of a character is said but for that; the next
+// whole has the character. whole is asked only then.
+func (s *said) piece(u *utterance, delta string, whole func() (string, bool)) []domain.Update {
+	if u.doubts == s.doubts && !endsInHalf(delta) {
+		return u.more(delta)
 	}
-	return u.more(text(delta))
+	words, ok := whole()
+	switch {
+	case !ok:
+		return u.more(delta)
+	case !endsInHalf(words):
+		return s.until(u, words)
+	}
+	out := s.until(u, strings.TrimSuffix(words, "\uFFFD"))
+	u.doubts = -1
+	return out
+}
+
+// wholeOf is the whole that comes with a delta, if one does.
+func wholeOf(raw json.RawMessage) func() (string, bool) {
+	return func() (string, bool) { return text(raw), len(raw) > 0 && raw[0] == '"' }
 }
 
 // agent takes an event of the stream assistant.
 func (s *said) agent(data fields) []domain.Update {
 	u := s.message(data.text("itemId"))
 	if data.flag("replace") {
-		return s.replace(u, text(data["text"]))
+		return s.replace(u, data.text("text"))
 	}
-	return s.piece(u, data["delta"], data["text"])
+	return s.piece(u, data.text("delta"), wholeOf(data["text"]))
 }
 
 // chat takes a delta of the chat.
 func (s *said) chat(p fields) []domain.Update {
 	u := s.message("")
-	switch {
-	case p.flag("replace"):
-		return s.replace(u, text(p["deltaText"]))
-	case u.doubts != s.doubts && p.has("message"):
-		return s.until(u, messageText(p["message"]))
+	if p.flag("replace") {
+		return s.replace(u, p.text("deltaText"))
 	}
-	return u.more(text(p["deltaText"]))
+	return s.piece(u, p.text("deltaText"), func() (string, bool) { return messageText(p["message"]), p.has("message") })
 }
 
 // thinking takes an event of the stream thinking. A text that is its own delta
@@ -156,7 +169,7 @@ func (s *said) thinking(data fields) []domain.Update {
 		last = &utterance{id: s.next(), thought: true, after: s.calls, doubts: -1}
 		s.thoughts = append(s.thoughts, last)
 	}
-	return s.piece(last, delta, whole)
+	return s.piece(last, text(delta), wholeOf(whole))
 }
 
 // preamble takes what a model says before it calls a tool, which some

@@ -37,9 +37,13 @@ type incoming struct {
 	seq     int64 // of the events of one connection; 0 when it has none
 }
 
-// parse reads a frame. What is no JSON object with a type is an error.
+// parse reads a frame, which it may mend. What is no JSON object with a type
+// is an error.
 func parse(frame []byte) (incoming, error) {
 	var in incoming
+	if !jsonrpc.Valid(frame) {
+		mendHalves(frame)
+	}
 	if !jsonrpc.Valid(frame) {
 		return in, fmt.Errorf("the gateway sent a frame of %d bytes that is no JSON", len(frame))
 	}
@@ -58,10 +62,7 @@ func parse(frame []byte) (incoming, error) {
 		case "seq":
 			in.seq = number(value)
 		case "error":
-			e := &RPCError{}
-			if json.Unmarshal(value, e) == nil {
-				in.err = e
-			}
+			in.err = errorOf(value)
 		}
 	}
 	if in.kind == "" {
@@ -72,44 +73,46 @@ func parse(frame []byte) (incoming, error) {
 
 // RPCError is the Gateway's refusal of a request.
 type RPCError struct {
-	Code         string       `json:"code"`
-	Message      string       `json:"message"`
-	Details      ErrorDetails `json:"details"`
-	Retryable    bool         `json:"retryable"`
-	RetryAfterMs int64        `json:"retryAfterMs"`
+	Code, Message string
+	Details       ErrorDetails
+	Retryable     bool
+	RetryAfterMs  int64
 }
 
 // ErrorDetails are the members of an error's details that are acted upon.
-type ErrorDetails struct {
-	Code         string `json:"code"`
-	Reason       string `json:"reason"`
-	MissingScope string `json:"missingScope"`
-	RequestID    string `json:"requestId"`
+type ErrorDetails struct{ Code, Reason, MissingScope, RequestID string }
+
+// errorOf reads a refusal. Members of a wrong type count as left out; a string
+// in place of the object is its message.
+func errorOf(raw json.RawMessage) *RPCError {
+	f := fieldsOf(raw)
+	d := f.in("details")
+	return &RPCError{
+		Code: or(f.text("code"), "UNAVAILABLE"), Message: or(or(f.text("message"), text(raw)), "the gateway gave no reason"),
+		Details: ErrorDetails{
+			Code: d.text("code"), Reason: d.text("reason"), MissingScope: d.text("missingScope"), RequestID: d.text("requestId"),
+		},
+		Retryable: f.flag("retryable"), RetryAfterMs: f.number("retryAfterMs"),
+	}
 }
 
-// UnmarshalJSON takes details of any shape: only an object says something.
-func (d *ErrorDetails) UnmarshalJSON(raw []byte) error {
-	for name, value := range jsonrpc.Members(raw) {
-		switch name {
-		case "code":
-			d.Code = text(value)
-		case "reason":
-			d.Reason = text(value)
-		case "missingScope":
-			d.MissingScope = text(value)
-		case "requestId":
-			d.RequestID = text(value)
-		}
+// refusal is why a request was refused.
+func (in incoming) refusal() *RPCError {
+	if in.err == nil {
+		return errorOf(nil)
 	}
-	return nil
+	return in.err
 }
 
 // Error gives the code and the Gateway's words.
-func (e *RPCError) Error() string { return e.Code + ": " + e.Message }
+func (e *RPCError) Error() string { return brief(e.Code) + ": " + brief(e.Message) }
+
+// mostAfter bounds how long a Gateway may make us wait, in milliseconds.
+const mostAfter = 10 * 60 * 1000
 
 // after is how long the Gateway asks to wait.
 func (e *RPCError) after() time.Duration {
-	return time.Duration(max(e.RetryAfterMs, 0)) * time.Millisecond
+	return time.Duration(min(max(e.RetryAfterMs, 0), mostAfter)) * time.Millisecond
 }
 
 // fields are the members of an object by name; of anything else there are
@@ -180,6 +183,10 @@ func texts(raw json.RawMessage) []string {
 	return out
 }
 
+// mostNumber bounds numbers that are no whole ones of 64 bits: what JavaScript
+// counts exactly.
+const mostNumber = 1 << 53
+
 // number is the number raw is, rounded towards zero, or 0.
 func number(raw json.RawMessage) int64 {
 	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
@@ -193,5 +200,5 @@ func number(raw json.RawMessage) int64 {
 		return i
 	}
 	f, _ := n.Float64()
-	return int64(f)
+	return int64(min(max(f, -mostNumber), mostNumber))
 }

@@ -36,6 +36,8 @@ type Config struct {
 	Gate <-chan struct{}
 	// Script plays the run of a prompt; nil repeats it.
 	Script func(r *Run)
+	// Odd, if set, sees each request; true means that it has dealt with it.
+	Odd func(o *Odd) bool
 }
 
 // Gateway is one.
@@ -52,6 +54,7 @@ type Gateway struct {
 	requests []Request
 	shut     bool
 	last     int
+	dials    int
 }
 
 // Request is one that was answered.
@@ -225,6 +228,8 @@ func (g *Gateway) Serve(frames jsonrpc.Frames) {
 	}
 	g.mu.Lock()
 	g.conns[c] = true
+	g.dials++
+	c.number = g.dials
 	g.mu.Unlock()
 	defer func() {
 		g.mu.Lock()
@@ -242,6 +247,9 @@ func (g *Gateway) Serve(frames jsonrpc.Frames) {
 		}
 		if json.Unmarshal(frame, &req) != nil || req.Type != "req" || req.ID == "" {
 			return
+		}
+		if g.cfg.Odd != nil && g.cfg.Odd(&Odd{ID: req.ID, Method: req.Method, c: c}) {
+			continue
 		}
 		g.all.Go(func() { g.answer(c, req.ID, req.Method, req.Params) })
 	}
