@@ -155,7 +155,7 @@ func (a *corpusAgent) send(line string) {
 // until reads on until ok says that enough has come.
 func (a *corpusAgent) until(what string, ok func(agentLine) bool) {
 	a.t.Helper()
-	limit := time.After(10 * time.Second)
+	limit := time.After(patience)
 	for {
 		select {
 		case l, open := <-a.lines:

@@ -10,7 +10,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/berth-dev/berth/bootstrap"
+	"github.com/berth-dev/berth/core/domain"
 )
 
 // endingModel hangs in each of the ways a turn can be found in by its end.
@@ -47,13 +51,19 @@ func occupy(t *testing.T, prompt string, ready func(message) bool) (*agentProces
 	t.Helper()
 	w := (&scenario{model: endingModel}).prepare(t)
 	p := launch(t, w, nil, []string{"BERTH_store__required=true"})
+	return p, w, p.occupy(w, prompt, ready)
+}
+
+// occupy brings an agent to a state and returns the session.
+func (p *agentProcess) occupy(w world, prompt string, ready func(message) bool) string {
+	p.t.Helper()
 	p.initialize()
 	id := p.newSession(w)
 	if prompt != "" {
 		p.request("p", "session/prompt", promptOf(id, prompt))
 		p.await("the state", ready)
 	}
-	return p, w, id
+	return id
 }
 
 // TestEnding: however the process is told to end, what runs is cancelled and
@@ -91,6 +101,40 @@ func TestEnding(t *testing.T) {
 				if got := stopReason(next.call("after", "session/prompt", promptOf(id, "next"))); got != "end_turn" {
 					t.Errorf("the next prompt was answered %s", got)
 				}
+			})
+		}
+	}
+}
+
+// TestEnding_InTime: an agent is gone within the time it promises to the
+// moment, in time that passes for nothing else.
+func TestEnding_InTime(t *testing.T) {
+	for _, how := range []struct {
+		name    string
+		do      func(*agentProcess)
+		promise time.Duration
+	}{
+		{"end of input", func(p *agentProcess) { p.in.Close() }, 3 * time.Second},
+		{"told to end", func(p *agentProcess) { p.end(domain.ProcessEnding) }, 5 * time.Second},
+		{"nobody reads", func(p *agentProcess) {
+			p.out.Close()
+			_, _ = io.WriteString(p.in, `{"jsonrpc":"2.0","id":"q","method":"session/list","params":{}}`+"\n") // it may have ended by itself
+		}, 5 * time.Second},
+	} {
+		for _, state := range occupied {
+			t.Run(how.name+" "+state.name, func(t *testing.T) {
+				w := (&scenario{model: endingModel, config: "[store]\ndriver = \"memory\"\n"}).prepare(t)
+				synctest.Test(t, func(t *testing.T) {
+					p := serve(t, w, bootstrap.WithSandbox(held{}))
+					p.occupy(w, state.prompt, state.ready)
+					start := time.Now()
+					how.do(p)
+					<-p.done
+					if took := time.Since(start); took > how.promise {
+						t.Errorf("it took %v, and promised are %v", took, how.promise)
+					}
+					time.Sleep(time.Hour) // in a process, what does not listen dies with it
+				})
 			})
 		}
 	}

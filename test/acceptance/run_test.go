@@ -125,8 +125,9 @@ func playAll(t *testing.T, play func(*testing.T, *scenario)) {
 	}
 }
 
-// deadline bounds a script in real time; in a bubble time is free.
-const deadline = 20 * time.Second
+// deadline bounds a script in real time; in a bubble time is free. A script may
+// start several processes.
+const deadline = 2 * patience
 
 // durable is a memory store that counts as one that keeps sessions: the test
 // keeps it over the restarts of a script.
@@ -287,8 +288,8 @@ func runStdio(t *testing.T, s *scenario) {
 			if code := p.cmd.ProcessState.ExitCode(); code != 0 && !p.killed {
 				t.Errorf("the agent ended with code %d", code)
 			}
-		case <-time.After(5 * time.Second):
-			t.Error("I9: the agent still runs 5 s after its input ended")
+		case <-time.After(patience):
+			t.Errorf("I9: the agent still runs %v after its input ended", patience)
 			_ = p.cmd.Process.Kill()
 			<-p.done
 		}
