@@ -85,6 +85,8 @@ type Config struct {
 	// nil: nothing is known.
 	Memory Memory
 	Info   Info
+	// Outages, if set, is told when the gateway is lost, and what follows.
+	Outages Outages
 	// Log gets one line at a time about what happens; nil: nobody.
 	Log func(format string, args ...any)
 }
@@ -119,6 +121,7 @@ type Bridge struct {
 	unreached error           // of the newest dial, while none has succeeded
 	reached   bool            // one has
 	calls     int             // requests of the bridge's own
+	away      away            // which guards itself
 
 	book book
 }
@@ -190,6 +193,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 		}
 		b.fail(cmp.Or(err, errDrained))
 	default:
+		b.givenUp(err)
 		b.fail(err)
 	}
 	b.goodbye()

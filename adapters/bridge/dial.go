@@ -94,7 +94,12 @@ func (b *Bridge) connect(ctx context.Context, o *outage) (*channel, error) {
 
 // dial opens a socket.
 func (b *Bridge) dial(ctx context.Context, connection, link string) (Dialled, error) {
+	stop := func() {}
+	if b.reached {
+		stop = b.dialsAgain()
+	}
 	d, err := b.cfg.Dial(ctx, connection, link)
+	stop()
 	b.firstDial.Do(func() {
 		b.refused = isRefused(err)
 		close(b.tried)
@@ -102,7 +107,10 @@ func (b *Bridge) dial(ctx context.Context, connection, link string) (Dialled, er
 	switch {
 	case err == nil:
 		b.gone, b.reached, b.unreached = d.Gone, true, nil
-	case !b.reached && ctx.Err() == nil:
+	case ctx.Err() != nil:
+	case b.reached:
+		b.missing(err)
+	default:
 		b.unreached = err
 	}
 	return d, err
@@ -150,6 +158,7 @@ func (b *Bridge) resume(ctx context.Context, ch *channel) error {
 			_, again, have := tether.Answered(d.Link)
 			if again && ch.link.Attach(ticket, d.Frames, have) == nil {
 				b.cfg.Log("the connection goes on")
+				b.found()
 				return nil
 			}
 			if again {

@@ -24,6 +24,7 @@ func (b *Bridge) serve(ctx context.Context) error {
 		if err == nil {
 			o = outage{since: time.Now(), limit: b.cfg.LostLimit}
 			b.out.open(ch)
+			b.found()
 			err = b.pump(ctx, ch)
 			o.since = time.Now()
 		}
@@ -40,6 +41,7 @@ func (b *Bridge) serve(ctx context.Context) error {
 		case !errors.Is(err, errLost):
 			return err
 		}
+		b.missing(nil)
 		if err := o.wait(ctx, b, err); err != nil {
 			return err
 		}
