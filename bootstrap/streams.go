@@ -17,6 +17,12 @@ import (
 // a stream for each session of a client, and some.
 const maxRequests = 1100
 
+// maxFrame is the longest frame of HTTP/2 that is taken, the default of the
+// standard and the least it allows. The server keeps a buffer as long as the
+// longest frame that came for as long as the network connection lasts, also
+// that of a stranger, and would take 1 MiB.
+const maxFrame = 16 << 10
+
 // A client on HTTP/2 that says nothing for quietTime is asked whether it is
 // there, and gone when it does not answer within pingTime, or takes nothing of
 // what is written for stuckTime.
@@ -46,7 +52,8 @@ func (g *gateway) addStreams(lc fx.Lifecycle, o *options) {
 // waits for them.
 func (g *gateway) carryStreams(s *http.Server) {
 	s.HTTP2 = &http.HTTP2Config{
-		MaxConcurrentStreams: maxRequests, SendPingTimeout: quietTime, PingTimeout: pingTime, WriteByteTimeout: stuckTime,
+		MaxConcurrentStreams: maxRequests, MaxReadFrameSize: maxFrame,
+		SendPingTimeout: quietTime, PingTimeout: pingTime, WriteByteTimeout: stuckTime,
 	}
 	s.RegisterOnShutdown(g.endStreams)
 }

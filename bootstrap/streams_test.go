@@ -3,7 +3,9 @@ package bootstrap
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -76,5 +78,41 @@ func TestStreams(t *testing.T) {
 				t.Errorf("the stream broke: %v", err)
 			}
 		})
+	}
+}
+
+// TestStreams_ShortFrames: nobody has the server keep a long buffer for a
+// network connection by a long frame of HTTP/2.
+func TestStreams_ShortFrames(t *testing.T) {
+	const data, goAway, tooLong = 0, 7, 6
+	d, _ := written{t, t.TempDir()}.daemonOf("auth = \"token\"\n")
+	c, err := net.Dial("tcp", d.Info().Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	hello := append([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 0, 0, 0, 4, 0, 0, 0, 0, 0) // and no settings
+	long := binary.BigEndian.AppendUint32(nil, (maxFrame+1)<<8|data)
+	long = binary.BigEndian.AppendUint32(append(long, 0), 1)
+	if _, err := c.Write(append(append(hello, long...), make([]byte, maxFrame+1)...)); err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewReader(c)
+	for {
+		var head [9]byte
+		if _, err := io.ReadFull(in, head[:]); err != nil {
+			t.Fatalf("the connection ended without a word: %v", err)
+		}
+		body := make([]byte, binary.BigEndian.Uint32(head[:])>>8)
+		if _, err := io.ReadFull(in, body); err != nil {
+			t.Fatal(err)
+		}
+		if head[3] != goAway {
+			continue
+		}
+		if code := binary.BigEndian.Uint32(body[4:]); code != tooLong {
+			t.Errorf("a frame of %d bytes: error %d, want %d", maxFrame+1, code, tooLong)
+		}
+		return
 	}
 }
