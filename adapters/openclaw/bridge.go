@@ -93,6 +93,8 @@ type Bridge struct {
 	aborts sync.WaitGroup // of runs that nobody waits for any more
 	side   sync.WaitGroup // permission requests, and what observes runs
 	life   context.Context
+	last   context.Context // of the aborts: a moment longer than the editor
+	ended  chan struct{}   // closed when the editor says nothing more
 
 	mu       sync.Mutex
 	sessions map[domain.SessionID]*session
@@ -126,7 +128,7 @@ func New(editor jsonrpc.Frames, cfg Config) *Bridge {
 		cfg.RPC.IDs = jsonrpc.NewIDs("zc-out-")
 	}
 	b := &Bridge{
-		cfg: cfg, conn: jsonrpc.NewConn(editor, cfg.RPC), failed: make(chan struct{}),
+		cfg: cfg, conn: jsonrpc.NewConn(editor, cfg.RPC), failed: make(chan struct{}), ended: make(chan struct{}),
 		sessions: map[domain.SessionID]*session{}, runs: map[string]*turn{}, asks: map[string]*ask{},
 	}
 	b.offered = b.methods()
@@ -141,7 +143,8 @@ const (
 	// tellLimit is how long an editor has to ask for something and be told why
 	// there is no Gateway.
 	tellLimit = 3 * time.Second
-	// abortLimit is how long the Gateway may take to hear that runs are over.
+	// abortLimit is how long the Gateway may take to hear that runs are over,
+	// once the editor has gone.
 	abortLimit = time.Second
 )
 
@@ -150,7 +153,9 @@ const (
 func (b *Bridge) Run(ctx context.Context) error {
 	life, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
-	b.life = life
+	last, stopLast := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopLast()
+	b.life, b.last = life, last
 	var gone error
 	var link sync.WaitGroup
 	link.Go(func() {
@@ -165,7 +170,9 @@ func (b *Bridge) Run(ctx context.Context) error {
 		b.conn.Close(domain.WrapError(domain.Unavailable, gone, "there is no gateway any more"))
 	})
 	err := b.conn.Serve(ctx, b)
-	b.aborts.Wait() // each is bounded by abortLimit
+	limit := time.AfterFunc(abortLimit, stopLast)
+	b.aborts.Wait() // each ends with last
+	limit.Stop()
 	stop(nil)
 	link.Wait() // nothing begins any more
 	b.side.Wait()
@@ -181,8 +188,8 @@ func (b *Bridge) Method(name string) (jsonrpc.Method, bool) {
 	return m, ok
 }
 
-// InputEnded does nothing: requests go on for a while and are cancelled then.
-func (b *Bridge) InputEnded(error) {}
+// InputEnded notes it: requests go on for a while and are cancelled then.
+func (b *Bridge) InputEnded(error) { close(b.ended) }
 
 // tell sends the editor an update of a session, behind all that was sent
 // before. It waits while the editor is slow. An editor that has gone is told

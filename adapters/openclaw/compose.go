@@ -230,7 +230,7 @@ func (b *Bridge) letter(t *turn, meta fields, h hello) (sendParams, error) {
 		}
 	}
 	p := sendParams{
-		SessionKey: s.key, Message: m.text, Attachments: m.files, IdempotencyKey: t.run,
+		SessionKey: s.key, Message: m.text, Attachments: m.files, IdempotencyKey: t.prompt,
 		Thinking: or(own.first("thinking", "thinkingLevel"), meta.first("thinking", "thinkingLevel")),
 		Deliver:  meta.flag("deliver") || own.flag("deliver"),
 	}

@@ -15,9 +15,9 @@ func (b *Bridge) fromGateway(_ *link, in incoming, gap bool) {
 	}
 	switch in.event {
 	case "agent", "session.tool":
-		b.fromRun(runEvent{"agent", fieldsOf(in.payload)})
+		b.fromRun(runEvent{"agent", fieldsOf(in.payload), len(in.payload)})
 	case "chat":
-		b.fromRun(runEvent{"chat", fieldsOf(in.payload)})
+		b.fromRun(runEvent{"chat", fieldsOf(in.payload), len(in.payload)})
 	case "session.message":
 		b.fromTranscript(fieldsOf(in.payload))
 	case "exec.approval.requested":
@@ -71,10 +71,25 @@ func (b *Bridge) let(t *turn) {
 	if t.own || !t.wasOver() {
 		return
 	}
-	t.close()
-	b.unfollow(t)
+	b.abandon(t)
 	if t.heirOf != nil {
 		t.heirOf.finish(t.result())
+	}
+}
+
+// abandon ends what is told of a run that somebody else began.
+func (b *Bridge) abandon(t *turn) {
+	t.close()
+	b.unfollow(t)
+	t.cancel(nil)
+}
+
+// unobserve does so for all of a session that the editor has closed.
+func (b *Bridge) unobserve(s *session) {
+	for _, t := range b.live() {
+		if t.session == s && !t.own {
+			b.abandon(t)
+		}
 	}
 }
 
@@ -134,11 +149,8 @@ func (s *session) isNew(run string) bool {
 // isForeign reports whether a prompt is another's, and new.
 func (s *session) isForeign(run string) bool {
 	s.mu.Lock()
-	known := s.telling || s.was(run)
-	turns := append([]*turn(nil), s.turns...)
-	s.mu.Unlock()
-	// The lock of a turn comes before that of its session.
-	return !known && !slices.ContainsFunc(turns, func(t *turn) bool { return t.runID() == run })
+	defer s.mu.Unlock()
+	return !s.telling && !s.was(run) && !slices.ContainsFunc(s.turns, func(t *turn) bool { return t.prompt == run })
 }
 
 func (s *session) was(run string) bool {

@@ -119,10 +119,10 @@ func (h history) of(run string) []entry {
 
 // behind is the run of the last message behind the prompt of a run that is
 // not of that run, "" for none.
-func (h history) behind(run string) string {
+func (h history) behind(prompt, run string) string {
 	last, seen := "", false
 	for _, e := range h.entries {
-		seen = seen || e.prompt == run
+		seen = seen || e.prompt == prompt
 		if seen && e.role == "assistant" && e.run != run && e.run != "" {
 			last = e.run
 		}
@@ -130,14 +130,15 @@ func (h history) behind(run string) string {
 	return last
 }
 
-// began reports whether the prompt of a run is in the transcript.
-func (h history) began(run string) bool {
-	return slices.ContainsFunc(h.entries, func(e entry) bool { return e.prompt == run || e.run == run })
+// began reports whether the prompt of a run, or of its answer something, is in
+// the transcript.
+func (h history) began(prompt, run string) bool {
+	return slices.ContainsFunc(h.entries, func(e entry) bool { return e.prompt == prompt || e.run == run })
 }
 
-// untilPrompt stops reading at the prompt of a run.
-func untilPrompt(run string) func([]entry) bool {
+// untilPrompt stops reading at a prompt.
+func untilPrompt(prompt string) func([]entry) bool {
 	return func(page []entry) bool {
-		return slices.ContainsFunc(page, func(e entry) bool { return e.prompt == run })
+		return slices.ContainsFunc(page, func(e entry) bool { return e.prompt == prompt })
 	}
 }

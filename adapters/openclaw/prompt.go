@@ -59,6 +59,8 @@ type outcome struct {
 	stop string
 	err  error
 	more bool // the state of the session is still to be told
+	// loose says that the Gateway may go on with the run all the same.
+	loose bool
 }
 
 // The stop reasons.
@@ -78,8 +80,9 @@ func (b *Bridge) play(t *turn, meta fields) outcome {
 		select {
 		case <-t.before:
 		case <-t.ctx.Done():
-			// What is before it still holds its place.
-			b.aborts.Go(func() { <-t.before; release() })
+			// It leaves its place; what is behind it waits for what is before it.
+			s.leave(t)
+			b.aborts.Go(func() { <-t.before; close(t.settled) })
 			return ended(t.ctx)
 		}
 	}
@@ -87,20 +90,24 @@ func (b *Bridge) play(t *turn, meta fields) outcome {
 	out, sent := b.deliver(t, meta)
 	t.close()
 	b.unfollow(t)
-	if t.ctx.Err() == nil {
+	cancelled := t.ctx.Err() != nil
+	switch {
+	case !cancelled && !out.loose:
 		out.more = out.err == nil && !b.epilogue(t.ctx, s, epilogueLimit)
 		release()
 		return out
-	}
-	if !sent {
+	case !sent:
 		release()
+	default:
+		b.aborts.Go(func() { // ends with the bridge, at the latest
+			b.abort(t)
+			release()
+		})
+	}
+	if cancelled {
 		return ended(t.ctx)
 	}
-	b.aborts.Go(func() { // bounded by abortLimit
-		b.abort(t)
-		release()
-	})
-	return ended(t.ctx)
+	return out
 }
 
 // ended is the outcome of a prompt that was cancelled here.
@@ -129,12 +136,11 @@ func (b *Bridge) deliver(t *turn, meta fields) (out outcome, sent bool) {
 	}
 	status, err := b.send(t, p)
 	if err != nil {
-		return outcome{err: b.worded(t.ctx, "session/prompt", err)}, true
+		return outcome{err: b.worded(t.ctx, "session/prompt", err), loose: errors.Is(err, errLost)}, true
 	}
 	switch status {
-	case "ok":
-		b.catchUp(t.ctx, t) // it has run: the Gateway tells nothing more
-		t.finish(outcome{stop: stopEnd})
+	case "ok": // it has run: the Gateway tells nothing more
+		t.finish(outcome{stop: stopOf(lastStop(b.catchUp(t.ctx, t)))})
 	case "timeout":
 		t.finish(outcome{stop: stopCancelled})
 	case "error":
@@ -181,7 +187,7 @@ func (b *Bridge) send(t *turn, p sendParams) (string, error) {
 			return "", err
 		}
 		f := fieldsOf(raw)
-		if run := f.text("runId"); run != "" && run != t.run {
+		if run := f.text("runId"); run != "" && run != t.runID() {
 			b.rename(t, run)
 		}
 		return f.text("status"), nil
@@ -193,26 +199,44 @@ type abortParams struct {
 	RunID      string `json:"runId"`
 }
 
-// abort tells the Gateway that a run is over. A Gateway that has not heard of
-// the run yet is told again, once it has.
+// abort tells the Gateway that a run is over. While there is no connection it
+// waits for one: the Gateway goes on with the run otherwise.
 func (b *Bridge) abort(t *turn) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), abortLimit)
-	defer cancel()
-	for wait := 20 * time.Millisecond; ; wait *= 2 {
+	ctx := b.last
+	select {
+	case <-b.ended:
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, abortLimit)
+		defer cancel()
+	default:
+	}
+	for try := 1; ; try++ {
 		l, err := b.gw.link(ctx)
 		if err != nil {
 			return
 		}
-		raw, err := l.call(ctx, "chat.abort", abortParams{t.session.key, t.runID()})
-		if err != nil && !errors.Is(err, errLost) {
+		switch err := b.abortOn(ctx, l, t); {
+		case errors.Is(err, errLost) && try < mostTries:
+		case err != nil && ctx.Err() == nil:
 			b.cfg.Log("chat.abort: %v", err)
 			return
-		}
-		if err == nil && (fieldsOf(raw).flag("aborted") || t.wasOver()) {
+		default:
 			return
 		}
-		if !sleep(ctx, wait) {
-			return
+	}
+}
+
+// abortOn does so on one connection. A Gateway that has not heard of the run
+// yet is told again, once it has.
+func (b *Bridge) abortOn(ctx context.Context, l *link, t *turn) error {
+	began := time.Now()
+	for wait := 20 * time.Millisecond; ; wait *= 2 {
+		raw, err := l.call(ctx, "chat.abort", abortParams{t.session.key, t.runID()})
+		if err != nil {
+			return err
+		}
+		if fieldsOf(raw).flag("aborted") || t.wasAccepted() || time.Since(began) >= abortLimit || !sleep(ctx, wait) {
+			return nil
 		}
 	}
 }

@@ -18,6 +18,9 @@ func (b *Bridge) reattach(ctx context.Context, _ *link) {
 	for _, t := range turns {
 		t.hold()
 	}
+	b.mu.Lock()
+	b.agent, b.models = "", nil // another Gateway's, maybe
+	b.mu.Unlock()
 	for _, s := range b.all() {
 		b.watch(ctx, s)
 	}
@@ -56,7 +59,7 @@ type waitParams struct {
 // run that was not accepted yet is its sender's business.
 func (b *Bridge) reconcile(ctx context.Context, t *turn) {
 	t.mu.Lock()
-	run, accepted, boot := t.run, t.accepted, t.boot
+	run, accepted := t.run, t.accepted
 	t.mu.Unlock()
 	if !accepted {
 		return
@@ -67,14 +70,13 @@ func (b *Bridge) reconcile(ctx context.Context, t *turn) {
 		return
 	}
 	f := fieldsOf(raw)
-	h, err := b.read(ctx, t.session.key, untilPrompt(run))
+	h, err := b.read(ctx, t.session.key, untilPrompt(t.prompt))
 	if err != nil {
 		b.cfg.Log("chat.history: %v", err)
 		return
 	}
 	t.makeUp(h.of(run))
 	stop := lastStop(h.of(run))
-	l := b.gw.now()
 	switch status := f.text("status"); {
 	case status == "ok":
 		t.finish(outcome{stop: stopOf(stop)})
@@ -86,9 +88,28 @@ func (b *Bridge) reconcile(ctx context.Context, t *turn) {
 		b.cfg.Log("run %s goes on", run)
 	case stop != "" && stop != "toolUse":
 		t.finish(outcome{stop: stopOf(stop)})
-	case t.own && l != nil && boot != "" && l.hello.boot != boot:
+	case !t.own: // it ran once, and does not any more
+		t.finish(outcome{stop: stopCancelled})
+	case b.isAnother(t, h):
 		b.bequeath(t, h)
 	}
+}
+
+// isAnother reports whether the Gateway is another than the one that was sent
+// the prompt of a turn. One that does not tell is, when it does nothing in the
+// session.
+func (b *Bridge) isAnother(t *turn, h history) bool {
+	t.mu.Lock()
+	boot := t.boot
+	t.mu.Unlock()
+	l := b.gw.now()
+	if l == nil {
+		return false
+	}
+	if boot == "" || l.hello.boot == "" {
+		return !h.busy
+	}
+	return l.hello.boot != boot
 }
 
 // heirLimit is how long a Gateway that was started anew may take to go on with
@@ -99,7 +120,7 @@ const heirLimit = 30 * time.Second
 // on: it is another run in the same session. Its end is the end of the turn.
 // Without one nobody knows how the turn ended.
 func (b *Bridge) bequeath(t *turn, h history) {
-	if heir := h.behind(t.runID()); heir != "" && !h.runs(heir) {
+	if heir := h.behind(t.prompt, t.runID()); heir != "" && !h.runs(heir) {
 		if t.session.isNew(heir) && !b.follows(heir) {
 			past := newTurn(b, t.session, heir)
 			past.said.fromAgent = true
@@ -123,7 +144,7 @@ func (b *Bridge) bequeath(t *turn, h history) {
 		t.mu.Unlock()
 		if alone {
 			t.finish(outcome{err: domain.Errorf(domain.Unavailable,
-				"the gateway was started anew and does not know how the turn ended; what it had said and done is shown")})
+				"the gateway was started anew and does not know how the turn ended; what it had said and done is shown"), loose: true})
 		}
 	})
 }
@@ -161,13 +182,13 @@ func lastStop(list []entry) string {
 // knowing counts as no: the idempotency key keeps one from becoming two.
 func (b *Bridge) arrived(ctx context.Context, l *link, t *turn) bool {
 	t.mu.Lock()
-	run, same := t.run, l.hello.boot == t.boot
+	run, same := t.run, l.hello.boot == t.boot && t.boot != ""
 	t.mu.Unlock()
 	if same {
 		return false // chat.send itself tells
 	}
-	h, err := b.read(ctx, t.session.key, untilPrompt(run))
-	if err != nil || !h.began(run) {
+	h, err := b.read(ctx, t.session.key, untilPrompt(t.prompt))
+	if err != nil || !h.began(t.prompt, run) {
 		return false
 	}
 	t.accept()
@@ -177,15 +198,17 @@ func (b *Bridge) arrived(ctx context.Context, l *link, t *turn) bool {
 	return true
 }
 
-// catchUp tells what the transcript has of a run and the editor does not.
-func (b *Bridge) catchUp(ctx context.Context, t *turn) {
-	run := t.runID()
-	h, err := b.read(ctx, t.session.key, untilPrompt(run))
+// catchUp tells what the transcript has of a run and the editor does not. It
+// returns what the transcript has.
+func (b *Bridge) catchUp(ctx context.Context, t *turn) []entry {
+	h, err := b.read(ctx, t.session.key, untilPrompt(t.prompt))
 	if err != nil {
 		b.cfg.Log("chat.history: %v", err)
-		return
+		return nil
 	}
-	t.makeUp(h.of(run))
+	list := h.of(t.runID())
+	t.makeUp(list)
+	return list
 }
 
 // makeUp tells what the editor has not been told of the entries of the run.

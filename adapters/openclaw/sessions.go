@@ -148,6 +148,7 @@ func (b *Bridge) closeSession(_ context.Context, params json.RawMessage) (jsonrp
 	s.cancel(domain.SessionClosed)
 	b.forget(s)
 	return func(ctx context.Context) (jsonrpc.Reply, error) {
+		b.unobserve(s)
 		s.settle(ctx)
 		if l := b.gw.now(); l != nil {
 			_, _ = l.call(ctx, "sessions.messages.unsubscribe", keyParams{Key: s.key}) // only spares traffic
@@ -162,11 +163,16 @@ func (b *Bridge) deleteSession(_ context.Context, params json.RawMessage) (jsonr
 	if id == "" {
 		return nil, bad("sessionId is required and must be a string")
 	}
-	if s := b.session(domain.SessionID(id)); s != nil {
+	s := b.session(domain.SessionID(id))
+	if s != nil {
 		s.cancel(domain.SessionClosed)
 		b.forget(s)
 	}
 	return func(ctx context.Context) (jsonrpc.Reply, error) {
+		if s != nil {
+			b.unobserve(s)
+			s.settle(ctx)
+		}
 		r, err := b.find(ctx, "session/delete", id)
 		if domain.CodeOf(err) == domain.SessionNotFound {
 			return jsonrpc.Reply{}, nil // as it was to be

@@ -21,8 +21,10 @@ type turn struct {
 	over    chan struct{}   // closed when the run has ended
 	heirOf  *turn           // the turn that ends with this run
 
+	prompt string // the name that the prompt was sent under
+
 	mu       sync.Mutex
-	run      string
+	run      string // the Gateway's name for the run: the prompt's, as a rule
 	closed   bool   // nothing more is told
 	accepted bool   // the Gateway has it
 	boot     string // of the Gateway that it was first sent to
@@ -30,6 +32,8 @@ type turn struct {
 	making   bool   // the transcript is read for what is missing, and then the run is over
 	out      *outcome
 	held     []runEvent // what came while something is made up for
+	heldSize int        // bytes
+	heldEnd  bool       // the end of the run is among it
 	holding  int
 	said     said
 	tools    map[string]*toolCall // by the Gateway's id
@@ -37,7 +41,7 @@ type turn struct {
 
 func newTurn(b *Bridge, s *session, run string) *turn {
 	t := &turn{
-		bridge: b, session: s, run: run, own: true, settled: make(chan struct{}), over: make(chan struct{}),
+		bridge: b, session: s, prompt: run, run: run, own: true, settled: make(chan struct{}), over: make(chan struct{}),
 		tools: map[string]*toolCall{},
 	}
 	t.said.run = run
@@ -48,6 +52,13 @@ func newTurn(b *Bridge, s *session, run string) *turn {
 type runEvent struct {
 	kind string // chat, or agent
 	data fields
+	size int // bytes
+}
+
+// ends reports whether it says how the run ended.
+func (e runEvent) ends() bool {
+	state := e.data.text("state")
+	return e.kind == "chat" && (state == "final" || state == "aborted" || state == "error")
 }
 
 // runID is the Gateway's name for the run.
@@ -61,11 +72,29 @@ func (t *turn) runID() string {
 func (t *turn) event(e runEvent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.waiting = false // it goes on itself
 	if t.holding > 0 {
-		t.held = append(t.held, e)
+		t.keep(e)
 		return
 	}
 	t.take(e)
+}
+
+// The bounds of what is kept while something is made up for.
+const (
+	mostHeld     = 4096
+	mostHeldSize = 16 << 20
+)
+
+// keep holds an event. What is too much is left out and made up for later; how
+// the run ended is kept, once.
+func (t *turn) keep(e runEvent) {
+	full := len(t.held) >= mostHeld || t.heldSize+e.size > mostHeldSize
+	if full && (!e.ends() || t.heldEnd) {
+		t.said.doubt()
+		return
+	}
+	t.held, t.heldSize, t.heldEnd = append(t.held, e), t.heldSize+e.size, t.heldEnd || e.ends()
 }
 
 // hold keeps what the Gateway tells until release, which is called as often.
@@ -83,12 +112,12 @@ func (t *turn) release() {
 		return
 	}
 	held := t.held
-	t.held = nil
+	t.held, t.heldSize, t.heldEnd = nil, 0, false
 	t.said.doubts++ // what was made up for may be what is held, too
-	for i, e := range held {
+	for _, e := range held {
 		if t.holding > 0 {
-			t.held = append(t.held, held[i:]...)
-			return
+			t.keep(e)
+			continue
 		}
 		t.take(e)
 	}
@@ -112,7 +141,7 @@ func (t *turn) settleFirst(stream string, data fields) bool {
 // take tells the editor what an event says. mu is held, here and below, so
 // that nothing is told any more once close has returned.
 func (t *turn) take(e runEvent) {
-	if t.closed {
+	if t.closed || t.out != nil {
 		return
 	}
 	if e.kind == "chat" {
@@ -121,7 +150,7 @@ func (t *turn) take(e runEvent) {
 	}
 	data, stream := e.data.in("data"), e.data.text("stream")
 	if t.settleFirst(stream, data) {
-		t.held = append(t.held, e)
+		t.keep(e)
 		return
 	}
 	switch stream {
@@ -146,6 +175,9 @@ func (t *turn) take(e runEvent) {
 // chat takes an event of the chat, which tells the same text as the agent
 // stream, later, and how the run ends.
 func (t *turn) chat(p fields) {
+	if t.making { // it has ended; Gateways may say so twice
+		return
+	}
 	switch p.text("state") {
 	case "delta":
 		if !t.said.fromAgent {
@@ -237,6 +269,12 @@ func (t *turn) wasOver() bool {
 	}
 }
 
+func (t *turn) wasAccepted() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.accepted
+}
+
 func (t *turn) accept() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -307,13 +345,15 @@ func (b *Bridge) unfollow(t *turn) {
 	}
 }
 
-// rename follows a run that the Gateway calls otherwise.
+// rename follows a run that the Gateway calls otherwise. The locks are not held
+// together: that of a turn waits for the editor.
 func (b *Bridge) rename(t *turn, run string) {
+	was := t.runID()
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	delete(b.runs, was)
+	b.runs[run] = t
+	b.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(b.runs, t.run)
 	t.run, t.said.run = run, run
-	b.runs[run] = t
 }

@@ -32,6 +32,7 @@ type Config struct {
 	NoAdmin     bool     // nobody gets operator.admin
 	DeviceToken string   // given to devices
 	MaxPayload  int      // bytes of a frame (25 MiB)
+	NoBoot      bool     // it does not tell when it was started anew
 	// Gate, if set, is awaited before a prompt is taken.
 	Gate <-chan struct{}
 	// Script plays the run of a prompt; nil repeats it.
@@ -326,11 +327,14 @@ func (g *Gateway) greet(c *conn, nonce string, at int64) bool {
 		auth["deviceToken"] = g.cfg.DeviceToken
 	}
 	g.mu.Lock()
-	boot := g.boot
+	boot := "boot-" + strconv.Itoa(g.boot)
 	g.mu.Unlock()
+	if g.cfg.NoBoot {
+		boot = ""
+	}
 	c.respond(req.ID, map[string]any{
 		"type": "hello-ok", "protocol": 4,
-		"server":   map[string]any{"version": "2026.9.6", "connId": nonce, "bootId": "boot-" + strconv.Itoa(boot)},
+		"server":   map[string]any{"version": "2026.9.6", "connId": nonce, "bootId": boot},
 		"features": map[string]any{"methods": []string{}, "events": []string{}}, "snapshot": map[string]any{}, "auth": auth,
 		"policy": map[string]any{
 			"maxPayload": g.cfg.MaxPayload, "maxBufferedBytes": 50 << 20, "tickIntervalMs": 30000,
