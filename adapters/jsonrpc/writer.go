@@ -39,10 +39,12 @@ type writer struct {
 var errClosed = fmt.Errorf("the connection is closed: %w", domain.Disconnected)
 
 // Buffers up to keepBuffer are used again for the next batch, those up to
-// idleBuffer also after a pause: a gateway has many connections that rest.
+// idleBuffer, and the places of up to idleFrames, also after a pause: a gateway
+// has many connections that rest.
 const (
 	keepBuffer = 2 << 20
 	idleBuffer = 16 << 10
+	idleFrames = 256
 )
 
 func newWriter(frames Frames, maxBytes, maxFrames int) *writer {
@@ -170,7 +172,8 @@ func (w *writer) run() {
 	for {
 		w.mu.Lock()
 		for len(w.ends) == 0 && !w.closed && w.err == nil {
-			buf, w.buf = shrunk(buf), shrunk(w.buf)
+			buf, w.buf = shrunk(buf, idleBuffer), shrunk(w.buf, idleBuffer)
+			ends, w.ends = shrunk(ends, idleFrames), shrunk(w.ends, idleFrames)
 			w.filled.Wait()
 		}
 		if w.err != nil || len(w.ends) == 0 {
@@ -199,8 +202,8 @@ func (w *writer) run() {
 }
 
 // shrunk returns an empty buffer for a time of rest.
-func shrunk(buf []byte) []byte {
-	if cap(buf) > idleBuffer {
+func shrunk[T any](buf []T, most int) []T {
+	if cap(buf) > most {
 		return nil
 	}
 	return buf[:0]

@@ -273,25 +273,43 @@ func TestWriter_ManyProducers(t *testing.T) {
 // TestWriter_RestsWithSmallBuffers: a connection that rests does not keep what
 // a burst needed.
 func TestWriter_RestsWithSmallBuffers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newSlow()
-		w := newWriter(f, 1<<20, 1000)
-		go w.run()
-		for range 3 { // one in the transport, one in the queue, one for the other buffer
-			_ = w.put(t.Context(), make([]byte, 4*idleBuffer))
-			synctest.Wait()
-		}
-		f.let <- nil
-		f.let <- nil
-		synctest.Wait()
-		w.mu.Lock()
-		if cap(w.buf) > idleBuffer {
-			t.Errorf("it rests with a buffer of %d bytes", cap(w.buf))
-		}
-		w.mu.Unlock()
-		w.close()
-		<-w.written
-	})
+	for name, burst := range map[string]struct{ frames, size int }{
+		"a long frame": {1, 4 * idleBuffer},
+		"many frames":  {4 * idleFrames, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newSlow()
+				w := newWriter(f, 1<<20, 1<<20)
+				go w.run()
+				put := func(size int) { _ = w.put(t.Context(), make([]byte, size)) }
+				rests := func(which string) {
+					t.Helper()
+					synctest.Wait()
+					w.mu.Lock()
+					defer w.mu.Unlock()
+					if cap(w.buf) > idleBuffer || cap(w.ends) > idleFrames {
+						t.Errorf("%s buffer rests with %d bytes and places for %d frames", which, cap(w.buf), cap(w.ends))
+					}
+				}
+				put(1)
+				for range 2 { // one for each buffer, while the other is in the transport
+					synctest.Wait()
+					for range burst.frames {
+						put(burst.size)
+					}
+					f.let <- nil
+				}
+				f.let <- nil
+				rests("one")
+				put(1) // takes it away
+				rests("the other")
+				w.close()
+				f.let <- nil
+				<-w.written
+			})
+		})
+	}
 }
 
 // discard is a transport that takes everything.
