@@ -160,12 +160,15 @@ func (c *connection) Read() ([]byte, error) {
 	}
 }
 
-// Write puts a message on the stream it belongs to. While the streams are
-// full it waits, and a client that takes nothing for a while is lost.
+// Write puts a copy of a message on the stream it belongs to. While the streams
+// are full it waits, and a client that takes nothing for a while is lost.
 func (c *connection) Write(frame []byte) error {
 	frame, err := oneLine(frame)
 	if err != nil {
 		return err
+	}
+	if len(frame) > shortEvent {
+		frame = bytes.Clone(frame) // while nothing waits for it
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +177,7 @@ func (c *connection) Write(frame []byte) error {
 	}
 	if c.opening && look(frame).method == "" {
 		c.opening = false
-		c.first <- frame
+		c.first <- bytes.Clone(frame)
 		return nil
 	}
 	c.route(frame)
@@ -203,11 +206,11 @@ func signal(c chan struct{}) {
 	}
 }
 
-// oneLine returns a copy of the frame without line ends, which would end a
-// line of an event.
+// oneLine returns the frame without line ends, which would end a line of an
+// event.
 func oneLine(frame []byte) ([]byte, error) {
 	if bytes.IndexByte(frame, '\n') < 0 && bytes.IndexByte(frame, '\r') < 0 {
-		return bytes.Clone(frame), nil
+		return frame, nil
 	}
 	var flat bytes.Buffer
 	if err := json.Compact(&flat, frame); err != nil {

@@ -137,7 +137,7 @@ func (c *connection) dropSent(s *stream, n int) {
 	}
 	s.next -= n
 	if s.events = s.events[n:]; len(s.events) == 0 {
-		s.events = nil
+		s.events, s.block = nil, nil
 	}
 }
 
@@ -150,4 +150,28 @@ func (c *connection) trimAll() {
 	for _, s := range c.sessions {
 		c.trim(s, now)
 	}
+}
+
+// Short events share blocks of memory, larger ones the longer a stream keeps
+// some. With one for each they would take a third more, and leave holes among
+// what lasts longer when they go. As events go in the order they came in, a
+// stream holds on to one block in vain at most.
+const (
+	shortEvent = 1 << 10
+	leastBlock = 1 << 10
+	mostBlock  = 8 << 10
+)
+
+// store returns what is kept of an event's data: a copy if it is short. The
+// lock is held.
+func (s *stream) store(data []byte) []byte {
+	if len(data) > shortEvent {
+		return data
+	}
+	if cap(s.block)-len(s.block) < len(data) {
+		s.block = make([]byte, 0, min(max(leastBlock, 2*cap(s.block)), mostBlock))
+	}
+	n := len(s.block)
+	s.block = append(s.block, data...)
+	return s.block[n:len(s.block):len(s.block)]
 }

@@ -35,6 +35,7 @@ type stream struct {
 	unsent int    // bytes of those that wait
 	floor  uint64 // no event after this one was dropped
 	used   bool   // it had an event
+	block  []byte // what is left of the memory that the newest short event is in
 	reader *reader
 }
 
@@ -67,10 +68,12 @@ func (r *reader) expel() {
 	}
 }
 
-// put appends an event. The lock is held.
+// put appends an event. Of short data it keeps a copy, other data becomes the
+// stream's. The lock is held.
 func (c *connection) put(s *stream, e event) {
 	c.events++
 	e.id = c.events
+	e.data = s.store(e.data)
 	s.used = true
 	s.events = append(s.events, e)
 	c.wait(s, 1, len(e.data))
