@@ -3,6 +3,8 @@ package openclaw
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +29,9 @@ type ask struct {
 // errWithdrawn is why a request is not the editor's to answer any more.
 var errWithdrawn = errors.New("the permission request was withdrawn")
 
+// mostAsks bounds the requests that an editor has before it at a time.
+const mostAsks = 64
+
 // approvalAsked puts a request of the Gateway's before the editor, if it is
 // one of a run that the editor asked for. Others are for others to answer.
 func (b *Bridge) approvalAsked(p fields) {
@@ -37,9 +42,12 @@ func (b *Bridge) approvalAsked(p fields) {
 	}
 	ctx, cancel := context.WithCancelCause(t.ctx)
 	b.mu.Lock()
-	if b.asks[id] != nil {
+	if full := len(b.asks) >= mostAsks; full || b.asks[id] != nil || b.answered[id] {
 		b.mu.Unlock()
 		cancel(nil)
+		if full {
+			b.cfg.Log("permission request %s: %d wait for the editor already", id, mostAsks)
+		}
 		return
 	}
 	b.asks[id] = &ask{id, cancel}
@@ -79,6 +87,9 @@ func (b *Bridge) runOf(q fields) *turn {
 func (b *Bridge) approvalOver(id, why string) {
 	b.mu.Lock()
 	a := b.asks[id]
+	if b.answered != nil {
+		b.answered[id] = true
+	}
 	b.mu.Unlock()
 	if a != nil {
 		b.cfg.Log("permission request %s: %s", id, why)
@@ -90,12 +101,16 @@ func (b *Bridge) approvalOver(id, why string) {
 // clearly a yes is a no.
 func (b *Bridge) permit(ctx context.Context, t *turn, id string, p, q fields) {
 	asking := ctx
-	if at := p.number("expiresAtMs"); at > 0 {
+	if d := lifeOf(p); d > 0 {
 		var stop context.CancelFunc
-		asking, stop = context.WithDeadlineCause(ctx, time.UnixMilli(at), errWithdrawn)
+		asking, stop = context.WithTimeoutCause(ctx, d, errWithdrawn)
 		defer stop()
 	}
-	r := t.permission(q)
+	r, ok := t.permission(id, q)
+	if !ok {
+		b.decide(id, deny)
+		return
+	}
 	raw, err := b.conn.Call(asking, methodPermission, acp1.PermissionParams(r))
 	decision := deny
 	var remote *jsonrpc.RemoteError
@@ -111,6 +126,20 @@ func (b *Bridge) permit(ctx context.Context, t *turn, id string, p, q fields) {
 	}
 	b.decide(id, decision)
 }
+
+// lifeOf is how long a request may be answered, 0 when the Gateway does not say.
+// Its clock may differ from ours, so that only the time between two of its own
+// counts. What has waited before it was asked for is not known.
+func lifeOf(p fields) time.Duration {
+	from, to := p.number("createdAtMs"), p.number("expiresAtMs")
+	if from <= 0 || to <= from {
+		return 0
+	}
+	return time.Duration(min(to-from, mostAsked)) * time.Millisecond
+}
+
+// mostAsked bounds it, in milliseconds: a day.
+const mostAsked = 24 * 60 * 60 * 1000
 
 type resolveApproval struct {
 	ID       string `json:"id"`
@@ -131,16 +160,17 @@ func (b *Bridge) decide(id, decision string) {
 }
 
 // permission is what the editor is asked: the call as it was told, with all
-// that the Gateway says about the command.
-func (t *turn) permission(q fields) domain.PermissionRequest {
+// that the Gateway says about the command. A request that names no call is one
+// itself. Of a run that is over nothing is told any more.
+func (t *turn) permission(ask string, q fields) (r domain.PermissionRequest, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := domain.PermissionRequest{Session: t.session.id, Options: optionsOf(q)}
-	command := q.text("command")
-	c := &toolCall{}
-	if id := q.text("toolCallId"); id != "" {
-		c = t.call(id)
+	if t.closed || t.out != nil {
+		return r, false
 	}
+	r = domain.PermissionRequest{Session: t.session.id, Options: optionsOf(q)}
+	command := q.text("command")
+	c := t.call(or(q.text("toolCallId"), "approval:"+ask))
 	if !c.told {
 		t.open(c, "exec", rawOf(map[string]string{"command": command}))
 	}
@@ -150,7 +180,7 @@ func (t *turn) permission(q fields) domain.PermissionRequest {
 	}
 	r.Call.Status = domain.CallPending
 	r.Reason = reasonOf(command, q)
-	return r
+	return r, true
 }
 
 // reasonOf is what there is to know before one says yes.
@@ -178,17 +208,17 @@ func optionsOf(q fields) []domain.PermissionOption {
 	if len(allowed) == 0 {
 		allowed = []string{allowOnce, deny}
 	}
+	if !slices.Contains(allowed, deny) {
+		allowed = append(allowed, deny) // that can always be said
+	}
 	var out []domain.PermissionOption
 	for _, o := range []domain.PermissionOption{
 		{ID: allowOnce, Name: "Allow once", Kind: domain.AllowOnce},
 		{ID: allowAlways, Name: "Always allow this command", Kind: domain.AllowAlways},
 		{ID: deny, Name: "Deny", Kind: domain.RejectOnce},
 	} {
-		for _, a := range allowed {
-			if a == o.ID {
-				out = append(out, o)
-				break
-			}
+		if slices.Contains(allowed, o.ID) {
+			out = append(out, o)
 		}
 	}
 	return out
@@ -196,8 +226,18 @@ func optionsOf(q fields) []domain.PermissionOption {
 
 // reviewApprovals compares the open requests with the Gateway's, after a
 // connection was lost: those that are over are withdrawn, those that are new
-// are asked.
+// are asked. What the Gateway tells while the list is on its way is newer than
+// the list.
 func (b *Bridge) reviewApprovals(ctx context.Context) {
+	b.mu.Lock()
+	before := slices.Collect(maps.Keys(b.asks))
+	b.answered = map[string]bool{}
+	b.mu.Unlock()
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.answered = nil
+	}()
 	raw, err := b.gw.call(ctx, "exec.approval.list", struct{}{})
 	if err != nil {
 		b.cfg.Log("exec.approval.list: %v", err)
@@ -213,21 +253,19 @@ func (b *Bridge) reviewApprovals(ctx context.Context) {
 			}
 		}
 	}
+	if len(list) == 0 || list[0] != '[' {
+		b.cfg.Log("exec.approval.list: the answer is no list")
+		return
+	}
 	open := map[string]bool{}
 	for e := range jsonrpc.Elements(list) {
 		p := fieldsOf(e)
 		open[p.text("id")] = true
 		b.approvalAsked(p)
 	}
-	b.mu.Lock()
-	var gone []string
-	for id := range b.asks {
+	for _, id := range before {
 		if !open[id] {
-			gone = append(gone, id)
+			b.approvalOver(id, "it was answered while the connection was lost")
 		}
-	}
-	b.mu.Unlock()
-	for _, id := range gone {
-		b.approvalOver(id, "it was answered while the connection was lost")
 	}
 }

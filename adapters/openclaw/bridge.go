@@ -100,6 +100,7 @@ type Bridge struct {
 	sessions map[domain.SessionID]*session
 	runs     map[string]*turn
 	asks     map[string]*ask // open permission requests, by the Gateway's id
+	answered map[string]bool // those that were over while the Gateway was asked for its list; nil at other times
 	wasReset bool            // the first session has had its reset
 	agent    string          // the Gateway's default one, once known
 	models   []modelRow      // once known

@@ -235,7 +235,7 @@ func (b *Bridge) letter(t *turn, meta fields, h hello) (sendParams, error) {
 		Deliver:  meta.flag("deliver") || own.flag("deliver"),
 	}
 	for _, o := range []fields{meta, own} {
-		if raw, ok := o["timeoutMs"]; ok {
+		if raw := o["timeoutMs"]; o.has("timeoutMs") {
 			n, err := strconv.ParseInt(string(raw), 10, 64)
 			if err != nil || n < 0 {
 				return sendParams{}, bad("_meta.timeoutMs must be a whole number of milliseconds")

@@ -103,8 +103,7 @@ func fromRPC(what string, e *RPCError) error {
 		return refusal(e)
 	case e.Details.MissingScope != "":
 		return domain.Errorf(domain.Denied, "%s: the gateway does not let this device do that: it lacks %s", what, brief(e.Details.MissingScope))
-	case e.Code == "INVALID_REQUEST" && strings.Contains(strings.ToLower(said), "not found"),
-		e.Code == "NOT_FOUND", strings.HasPrefix(said, "No session found"):
+	case e.Code == "NOT_FOUND", e.Code == "INVALID_REQUEST" && missesSession(said):
 		return domain.Errorf(domain.SessionNotFound, "%s: %s", what, said)
 	case e.Code == "INVALID_REQUEST":
 		return domain.Errorf(domain.InvalidArgument, "%s: %s", what, said)
@@ -116,6 +115,13 @@ func fromRPC(what string, e *RPCError) error {
 		return err
 	}
 	return domain.Errorf(domain.Unavailable, "%s: %s", what, said)
+}
+
+// missesSession reports whether the words of a refusal say that there is no
+// such session, and not that something else is missing, such as a model.
+func missesSession(said string) bool {
+	said = strings.ToLower(said)
+	return strings.Contains(said, "session") && (strings.Contains(said, "not found") || strings.Contains(said, "no session found"))
 }
 
 // Line is the one line that a bridge ends with.

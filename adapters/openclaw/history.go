@@ -41,6 +41,17 @@ func entryOf(raw json.RawMessage) entry {
 	return e
 }
 
+// calls are the ids of the tool calls that a message makes.
+func (e entry) calls() []string {
+	var ids []string
+	for c := range jsonrpc.Elements(e.content) {
+		if f := fieldsOf(c); f.text("type") == "toolCall" && f.text("id") != "" {
+			ids = append(ids, f.text("id"))
+		}
+	}
+	return ids
+}
+
 // history is a part of a transcript, with what runs right now.
 type history struct {
 	entries []entry // the oldest first
@@ -61,11 +72,14 @@ const (
 	historyPage  = 500
 	historyChars = 500_000
 	historyPages = 400
+	historyBytes = 256 << 20 // in all; what is older is left out
 )
 
 // read reads a transcript backwards until enough, which sees each page.
 func (b *Bridge) read(ctx context.Context, key string, enough func([]entry) bool) (history, error) {
 	var h history
+	var pages [][]entry // the newest first
+	size := 0
 	p := historyParams{SessionKey: key, Limit: historyPage, MaxChars: historyChars}
 	for range historyPages {
 		raw, err := b.gw.call(ctx, "chat.history", p)
@@ -82,13 +96,19 @@ func (b *Bridge) read(ctx context.Context, key string, enough func([]entry) bool
 			h.running = f.in("inFlightRun").text("runId")
 			h.active, h.busy = info.strings("activeRunIds"), info.flag("hasActiveRun")
 		}
-		h.entries = append(page, h.entries...)
+		pages = append(pages, page)
 		next := int(f.number("nextOffset"))
 		if !f.flag("hasMore") || next <= p.Offset || enough(page) {
 			break
 		}
+		if size += len(raw); size > historyBytes {
+			b.cfg.Log("the transcript of %s is longer than %d bytes: what is older is left out", key, historyBytes)
+			break
+		}
 		p.Offset = next
 	}
+	slices.Reverse(pages)
+	h.entries = slices.Concat(pages...)
 	return h, nil
 }
 
@@ -105,10 +125,8 @@ func (h history) of(run string) []entry {
 		case e.role == "user":
 		case e.run == run:
 			out = append(out, e)
-			for c := range jsonrpc.Elements(e.content) {
-				if f := fieldsOf(c); f.text("type") == "toolCall" {
-					calls[f.text("id")] = true
-				}
+			for _, id := range e.calls() {
+				calls[id] = true
 			}
 		case e.call != "" && calls[e.call] && e.run == "":
 			out = append(out, e)

@@ -154,11 +154,20 @@ func (b *Bridge) page(ctx context.Context, p listParams, last string) (rows rows
 		if last == "" {
 			return rows, more, nil
 		}
+		found := false
 		for i, r := range rows.list {
 			if r.key == last {
 				rows.offset, rows.list = rows.offset+i+1, rows.list[i+1:]
-				return rows, more, nil
+				if len(rows.list) > 0 || !more {
+					return rows, more, nil
+				}
+				p.Offset, last = rows.offset, "" // it moved to the end of what was asked for
+				found = true
+				break
 			}
+		}
+		if found {
+			continue
 		}
 		// It is not where it was. It, and what was before it, can only have moved
 		// to the front, which moves the others back, so nothing before the old

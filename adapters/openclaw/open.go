@@ -99,10 +99,19 @@ func (b *Bridge) newSession(ctx context.Context, p fields) (jsonrpc.Reply, error
 	if w.key == "" && w.label == "" {
 		w.key, w.label = b.cfg.Sessions.Key, b.cfg.Sessions.Label
 	}
-	first := b.firstReset()
+	first := b.firstReset(true)
 	if b.cfg.Sessions.Reset && first && !asksReset(p) {
 		w.reset = true
 	}
+	reply, err := b.openNew(ctx, w)
+	if first && err != nil {
+		b.firstReset(false) // the next one is the first
+	}
+	return reply, err
+}
+
+// openNew opens a session that has no id that the editor knows.
+func (b *Bridge) openNew(ctx context.Context, w wish) (jsonrpc.Reply, error) {
 	r, made, notes, err := b.obtain(ctx, w)
 	if err != nil {
 		return jsonrpc.Reply{}, err
@@ -118,12 +127,12 @@ func (b *Bridge) newSession(ctx context.Context, p fields) (jsonrpc.Reply, error
 	return b.present(ctx, w, r, made, notes, true)
 }
 
-// firstReset reports, once, that no session was opened before.
-func (b *Bridge) firstReset() bool {
+// firstReset notes whether a session was opened, and reports whether none was.
+func (b *Bridge) firstReset(opened bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	first := !b.wasReset
-	b.wasReset = true
+	b.wasReset = opened
 	return first
 }
 
@@ -273,9 +282,14 @@ func (b *Bridge) reopen(ctx context.Context, what string, p fields, replay bool)
 	if r.cwd != "" && path.Clean(r.cwd) != path.Clean(w.cwd) {
 		notes = []string{"the gateway's tools work in " + r.cwd + ", where the session was made"}
 	}
+	known := b.of(r.key) != nil
 	s := b.keep(r.key, w.cwd, r)
 	if replay {
 		if err := b.replay(ctx, what, s); err != nil {
+			if !known {
+				b.forget(s)
+				b.unobserve(s)
+			}
 			return jsonrpc.Reply{}, err
 		}
 	}

@@ -224,11 +224,19 @@ func (t *turn) makeUp(list []entry) {
 		case "assistant":
 			t.makeUpMessage(e, m)
 		case "toolResult":
-			c := t.call(e.call)
-			t.open(c, e.tool, nil)
-			t.conclude(c, rawOf(e.raw), e.failed)
+			t.makeUpResult(e)
 		}
 	}
+}
+
+// makeUpResult tells the result of a call. One of no call says nothing.
+func (t *turn) makeUpResult(e entry) {
+	if e.call == "" {
+		return
+	}
+	c := t.call(e.call)
+	t.open(c, e.tool, nil)
+	t.conclude(c, rawOf(e.raw), e.failed)
 }
 
 // makingUp is how far a transcript of a run was compared with what was told.

@@ -3,6 +3,7 @@ package openclaw
 import (
 	"context"
 	"encoding/base64"
+	"strconv"
 	"strings"
 
 	"github.com/berth-dev/berth/adapters/jsonrpc"
@@ -23,12 +24,25 @@ func (b *Bridge) replay(ctx context.Context, what string, s *session) error {
 	}
 	runs := map[string]*turn{}
 	seen := map[string]*makingUp{}
-	for i, e := range h.entries {
+	callers := map[string]string{} // the runs of tool calls
+	past := 0                      // prompts so far: what has no run belongs to one of them
+	for _, e := range h.entries {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if e.role == "user" {
+			past++
 			b.replayPrompt(ctx, s, e)
 			continue
 		}
-		run := or(e.run, "past")
+		run := e.run
+		if e.role == "toolResult" {
+			run = or(run, callers[e.call])
+		}
+		run = or(run, "past-"+strconv.Itoa(past))
+		for _, id := range e.calls() {
+			callers[id] = run
+		}
 		t := runs[run]
 		if t == nil {
 			t = newTurn(b, s, run)
@@ -41,21 +55,19 @@ func (b *Bridge) replay(ctx context.Context, what string, s *session) error {
 		case "assistant":
 			t.makeUpMessage(e, seen[run])
 		case "toolResult":
-			c := t.call(e.call)
-			t.open(c, e.tool, nil)
-			t.conclude(c, rawOf(e.raw), e.failed)
+			t.makeUpResult(e)
 		case "custom":
 			if words := messageText(rawOf(e.raw)); e.show && strings.TrimSpace(words) != "" {
 				t.speak(t.said.notice(words))
 			}
 		}
 		t.mu.Unlock()
-		if run == "past" && i+1 < len(h.entries) && h.entries[i+1].role == "user" {
-			delete(runs, run) // what another prompt brings is another's
-		}
 	}
 	for run, t := range runs {
-		if h.runs(run) && !b.follows(run) {
+		if b.follows(run) {
+			continue // it goes on, and is told of as it does
+		}
+		if h.runs(run) {
 			b.takeUp(t)
 			continue
 		}

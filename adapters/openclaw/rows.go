@@ -92,12 +92,7 @@ func (b *Bridge) find(ctx context.Context, what, id string) (row, error) {
 		return b.describe(ctx, what, s.key)
 	}
 	if !isUUID(id) {
-		r, err := b.describe(ctx, what, id)
-		if err == nil && idOf(r.key) != domain.SessionID(id) && r.key != id {
-			// A bare key belongs to the Gateway's default agent; its id is whole.
-			return r, nil
-		}
-		return r, err
+		return b.describe(ctx, what, id) // a bare key is one of the default agent's
 	}
 	f, err := b.call(ctx, what, "sessions.list", listParams{Search: bridgePart + id, Limit: 10, Archived: "all"})
 	if err != nil {

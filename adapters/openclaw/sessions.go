@@ -69,6 +69,9 @@ func (s *session) places() (cwd, base string) {
 	return s.cwd, s.base
 }
 
+// mostCalls bounds how many tool calls of a session are remembered.
+const mostCalls = 1 << 14
+
 // callID makes the id of a tool call, which models give anew in each turn,
 // unique in the session.
 func (s *session) callID(run, id string) domain.CallID {
@@ -76,6 +79,9 @@ func (s *session) callID(run, id string) domain.CallID {
 	defer s.mu.Unlock()
 	first, known := s.calls[id]
 	if !known {
+		if len(s.calls) >= mostCalls {
+			clear(s.calls) // long ago
+		}
 		s.calls[id] = run
 	}
 	if !known || first == run {

@@ -522,3 +522,56 @@ func TestFraming(t *testing.T) {
 		r.call("session/list", `{}`)
 	})
 }
+
+// TestReset_Failed has a first session/new that fails: --reset-session counts
+// for the one that follows.
+func TestReset_Failed(t *testing.T) {
+	play(t, with{
+		gateway: openclawtest.Config{Unpaired: true},
+		bridge:  func(c *openclaw.Config) { c.Sessions.Reset, c.Sessions.Key = true, "agent:main:x" },
+	}, func(r *rig) {
+		r.gw.Put("agent:main:x", "/ws", "")
+		r.begin()
+		if _, err := r.try("session/new", `{"cwd":"/ws","mcpServers":[]}`); err == nil {
+			t.Fatal("a device that is not known was let in")
+		}
+		r.gw.Approve()
+		time.Sleep(10 * time.Second)
+		for range 2 {
+			r.call("session/new", `{"cwd":"/ws","mcpServers":[]}`)
+		}
+		if n := len(r.gw.Requests("sessions.reset")); n != 1 {
+			t.Errorf("%d resets, want 1", n)
+		}
+	})
+}
+
+// TestMissing tells a session that is missing from other things that are.
+func TestMissing(t *testing.T) {
+	for words, want := range map[string]int{
+		"model not found: test/none": -32602, "session not found: x": -32002, "No session found: x": -32002, "Session x not found": -32002,
+	} {
+		odd := func(o *openclawtest.Odd) bool {
+			if o.Method != "sessions.patch" {
+				return false
+			}
+			o.Send(`{"type":"res","id":"` + o.ID + `","ok":false,"error":{"code":"INVALID_REQUEST","message":"` + words + `"}}`)
+			return true
+		}
+		play(t, with{gateway: openclawtest.Config{Odd: odd}}, func(r *rig) {
+			id := r.open()
+			_, err := r.try("session/set_config_option", `{"sessionId":"`+id+`","configId":"model","value":"test/none"}`)
+			if code(err) != want || !strings.Contains(err.Error(), words) {
+				t.Errorf("%s: error %v, want %d", words, err, want)
+			}
+		})
+	}
+}
+
+// TestPrompt_NoTimeout takes null for nothing.
+func TestPrompt_NoTimeout(t *testing.T) {
+	play(t, with{}, func(r *rig) {
+		id := r.open()
+		r.call("session/prompt", `{"sessionId":"`+id+`","prompt":[{"type":"text","text":"hi"}],"_meta":{"timeoutMs":null}}`)
+	})
+}

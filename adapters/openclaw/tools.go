@@ -81,7 +81,7 @@ func (t *turn) open(c *toolCall, name string, args json.RawMessage) {
 	c.told, c.args = true, args
 	t.said.calls++
 	cwd, base := t.session.places()
-	describe(&c.opened, name, c.title, args, or(base, cwd))
+	describe(&c.opened, shortened(name), c.title, args, or(base, cwd))
 	c.opened.Status = domain.CallInProgress
 	t.speak([]domain.Update{c.opened})
 }
