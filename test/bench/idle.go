@@ -166,6 +166,9 @@ func (b *daemonBench) prepare(ctx context.Context, kind string, had past) (*rest
 		return d, err
 	}
 	err = d.populate(ctx, b, 10)
+	if err == nil { // opens the database for reading, which stays open
+		_, err = d.crowd.clients[0].call("session/list", "", `{}`)
+	}
 	d.crowd.end()
 	return d, err
 }
