@@ -79,10 +79,10 @@ func TestBridge_Restarts(t *testing.T) {
 }
 
 // beginDaemon starts a daemon that may be killed, and waits until it listens.
-func beginDaemon(t *testing.T, d *socketDaemon) *exec.Cmd {
+func beginDaemon(t *testing.T, d *socketDaemon, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(binary, "daemon", "--listen", "127.0.0.1:0", "--config-dir", d.world.config, "--data-dir", d.world.data)
-	cmd.Env, cmd.Stderr = cleanEnv(d.world), d.log
+	cmd := exec.Command(binary, append([]string{"daemon", "--listen", "127.0.0.1:0", "--config-dir", d.world.config, "--data-dir", d.world.data}, args...)...)
+	cmd.Env, cmd.Stderr = append(cleanEnv(d.world), "BERTH_store__required=true"), d.log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func startSocketDaemonIn(t *testing.T, w world, args ...string) *socketDaemon {
 	}
 	d.token = strings.TrimSpace(string(out))
 	cmd := exec.Command(binary, slices.Concat([]string{"daemon", "--listen", "127.0.0.1:0", "--log-level", "trace"}, dirs, args)...)
-	cmd.Env, cmd.Stderr = cleanEnv(w), d.log
+	cmd.Env, cmd.Stderr = append(cleanEnv(w), "BERTH_store__required=true"), d.log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

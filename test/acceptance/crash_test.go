@@ -207,7 +207,7 @@ func checkCrash(t *testing.T, w world, id string, acknowledged bool) {
 
 func checkStore(t *testing.T, path string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", path)
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(20000)") // the agent may be writing
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,11 +76,11 @@ func answeredAs(want string) func(p *agentProcess, n int) {
 // TestNothingStays runs commands that fork, daemonise and ignore signals in
 // an agent, all at once, and ends them in each way there is: nothing is left.
 func TestNothingStays(t *testing.T) {
-	for _, box := range []string{"auto", "none"} {
-		for _, e := range endings {
+	for b, box := range []string{"auto", "none"} {
+		for n, e := range endings {
 			t.Run("sandbox "+box+", "+e.name, func(t *testing.T) {
 				t.Parallel()
-				p, sessions, tokens := staying(t, box, e.goes)
+				p, sessions, tokens := staying(t, box, e.goes, b*len(endings)+n)
 				for i := range stayers {
 					if !e.goes {
 						p.await(stayers[i].name, saysText("ready "+tokens[i]))
@@ -115,15 +115,16 @@ func TestNothingStays(t *testing.T) {
 }
 
 // staying starts an agent in which every stayer runs in a session of its own.
-// A command that goes ends by itself, and leaves what it started.
-func staying(t *testing.T, box string, goes bool) (p *agentProcess, sessions, tokens []string) {
+// A command that goes ends by itself, and leaves what it started. No two runs
+// have the same number at a time.
+func staying(t *testing.T, box string, goes bool, number int) (p *agentProcess, sessions, tokens []string) {
 	t.Helper()
 	s := &scenario{
 		config: fmt.Sprintf("[acp]\nmax_sessions = %d\n[profiles.default]\nlevel = \"full\"\nsandbox = %q\n", len(stayers), box),
 		files:  map[string][]byte{"stay.sh": []byte("trap '' TERM HUP INT QUIT PIPE USR1 USR2; while :; do sleep \"$1\"; done\n")},
 	}
 	for i, st := range stayers {
-		token := fmt.Sprintf("%d.%06d", 3000+i, time.Now().UnixNano()%1_000_000)
+		token := fmt.Sprintf("%d.%d%02d", 3000+i, os.Getpid(), number)
 		line := strings.ReplaceAll(st.line, "TOK", token) + "\necho rea''dy " + token // what is awaited is the output, not the command that is shown
 		if !goes {
 			line += "\ntrap '' TERM HUP INT\nwhile :; do sleep " + token + "; done"

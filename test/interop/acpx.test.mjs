@@ -7,7 +7,7 @@ import {dirname, join} from "node:path";
 import test from "node:test";
 import {fileURLToPath} from "node:url";
 import {limit} from "./lib/client.mjs";
-import {Home, out} from "./lib/home.mjs";
+import {Home, out, patience} from "./lib/home.mjs";
 import {Monitor} from "./lib/monitor.mjs";
 import {Judge} from "./lib/schema.mjs";
 
@@ -32,12 +32,14 @@ class Acpx {
   /** run resolves with {code, stdout, stderr}. */
   run(...args) {
     const child = this.start(...args);
-    return limit(child.result, `acpx ${args.join(" ")}`, 60_000);
+    return limit(child.result, `acpx ${args.join(" ")}`);
   }
 
   start(...args) {
-    // --ttl keeps the process that owns a session's queue from outliving the test.
-    const all = [acpx, "--agent", this.agent, "--cwd", this.home.project, "--ttl", "2", ...args];
+    // The process that owns a session's queue lives through the test, however slow it is: one that is about to go
+    // refuses prompts. The end of the session ends it.
+    const all = [acpx, "--agent", this.agent, "--cwd", this.home.project, "--ttl", "600", ...args];
+    if (args.join(" ") === "sessions new") this.home.closing(() => this.run("sessions", "close")); // if the test did not
     const child = spawn(process.execPath, all, {cwd: this.home.project, env: this.home.env, stdio: ["ignore", "pipe", "pipe"]});
     const got = {stdout: "", stderr: ""};
     for (const stream of ["stdout", "stderr"]) child[stream].setEncoding("utf8").on("data", (s) => (got[stream] += s));
@@ -51,13 +53,13 @@ class Acpx {
     if (!existsSync(this.tee)) return [];
     return readFileSync(this.tee, "utf8")
       .split("\n")
-      .filter(Boolean)
+      .slice(0, -1) // behind the last end of a line, another process may still write
       .map((l) => JSON.parse(l));
   }
 
   /** seen waits for a frame of the agent that matches. */
   async seen(match, what) {
-    const deadline = Date.now() + 20_000;
+    const deadline = Date.now() + patience;
     for (;;) {
       const found = this.frames().find(({dir, line}) => dir === "<" && match(line));
       if (found) return JSON.parse(found.line);
@@ -158,7 +160,7 @@ test("acpx sessions: cancel", async (t) => {
   await x.seen((l) => l.includes("agent_message_chunk"), "chunk");
   r = await x.run("cancel");
   assert.equal(r.code, 0, r.stderr);
-  await limit(prompt.result, "the end of the prompt", 20_000);
+  await limit(prompt.result, "the end of the prompt");
   const end = await x.seen((l) => l.includes('"stopReason"'), "answer to the prompt");
   assert.equal(end.result.stopReason, "cancelled");
   r = await x.run("prompt", "still there?");

@@ -9,6 +9,7 @@ import test from "node:test";
 import {fileURLToPath} from "node:url";
 import {promisify} from "node:util";
 import {choose, Client, limit, M} from "./lib/client.mjs";
+import {slack} from "./lib/home.mjs";
 import {Gateway, missing, play} from "./lib/openclaw.mjs";
 
 const acpx = join(dirname(fileURLToPath(import.meta.url)), "node_modules", "acpx", "dist", "cli.js");
@@ -71,12 +72,12 @@ test("an OpenClaw Gateway", {skip: missing(), timeout: 900_000}, async (t) => {
     await assert.rejects(ask(c, sessionId, play([{finish: "content_filter"}])), /the turn failed/);
     assert.equal((await ask(c, sessionId, "/help")).stopReason, "end_turn");
     assert.match(text(c), /Help/);
-    const turn = ask(c, sessionId, play([{text: Array(500).fill("w "), every: 20}]));
+    const turn = ask(c, sessionId, play([{text: Array(1500).fill("w "), every: 20}]));
     await c.next((u) => u.sessionUpdate === "agent_message_chunk" && u.content.text.includes("w"), "text", patience);
     const before = performance.now();
     await c.notify(M.agent.session.cancel, {sessionId});
     assert.equal((await turn).stopReason, "cancelled");
-    assert.ok(performance.now() - before < 250, "the cancel took long");
+    assert.ok(performance.now() - before < 250 + slack, "the cancel took long");
     assert.equal((await ask(c, sessionId, play([{text: "next"}]))).stopReason, "end_turn");
     await c.close();
   });

@@ -7,7 +7,7 @@ import {join} from "node:path";
 import {PassThrough, Readable, Writable} from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
 import {Gateway} from "./gateway.mjs";
-import {out} from "./home.mjs";
+import {out, patience, slack} from "./home.mjs";
 import {Monitor} from "./monitor.mjs";
 import {Judge} from "./schema.mjs";
 
@@ -18,7 +18,7 @@ export const transport = process.env.BERTH_TRANSPORT ?? "stdio";
 const judge = new Judge();
 
 /** limit fails a promise that takes longer than it may. */
-export function limit(promise, what, ms = 15_000) {
+export function limit(promise, what, ms = patience) {
   let timer;
   const late = new Promise((_, no) => {
     timer = setTimeout(() => no(new Error(`${what}: nothing after ${ms} ms`)), ms);
@@ -228,7 +228,7 @@ export class Client {
       return;
     }
     this.child.stdin.end();
-    const timer = setTimeout(() => this.child.kill("SIGKILL"), 5_000);
+    const timer = setTimeout(() => this.child.kill("SIGKILL"), patience);
     const start = performance.now();
     const {code, signal} = await this.exit;
     clearTimeout(timer);
@@ -238,7 +238,7 @@ export class Client {
     if (!this.killed) {
       assert.equal(signal, null, `the agent did not exit at the end of its input\n${this.stderr}`);
       assert.equal(code, 0, `the agent exited with ${code}\n${this.stderr}`);
-      assert.ok(performance.now() - start < 3_000, "the agent took more than 3 s to exit");
+      assert.ok(performance.now() - start < 3_000 + slack, "the agent took more than 3 s to exit");
       this.monitor.end();
     }
     assert.deepEqual(this.monitor.faults, []);

@@ -7,7 +7,7 @@ import {join} from "node:path";
 import {setTimeout as sleep} from "node:timers/promises";
 import {createHttpStream} from "@agentclientprotocol/sdk/experimental/http-client";
 import {createWebSocketStream} from "@agentclientprotocol/sdk/experimental/ws-client";
-import {binary} from "./home.mjs";
+import {binary, patience} from "./home.mjs";
 
 export class Gateway {
   stderr = "";
@@ -34,7 +34,7 @@ export class Gateway {
     let ended;
     this.exit.then((how) => (ended = how));
     const file = join(this.home.data, "daemon.json");
-    for (let i = 0; i < 750; i++) {
+    for (const limit = performance.now() + patience; performance.now() < limit; ) {
       assert.ok(!ended, `the daemon ended: ${JSON.stringify(ended)}\n${this.stderr}`);
       if (existsSync(file)) {
         const info = JSON.parse(readFileSync(file, "utf8"));
@@ -70,7 +70,7 @@ export class Gateway {
   /** stop ends the daemon and judges how it ended. */
   async stop() {
     this.home.gateway = undefined;
-    const hung = setTimeout(() => this.child.kill("SIGKILL"), 10_000);
+    const hung = setTimeout(() => this.child.kill("SIGKILL"), patience);
     this.child.kill("SIGTERM");
     assert.deepEqual(await this.exit, {code: 0, signal: null}, `the daemon's end\n${this.stderr}`);
     clearTimeout(hung);

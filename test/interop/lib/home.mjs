@@ -12,6 +12,12 @@ const here = dirname(dirname(fileURLToPath(import.meta.url)));
 export const out = join(here, "out");
 mkdirSync(out, {recursive: true});
 
+/** patience is how many milliseconds are waited for anything. It matters only when something is wrong. */
+export const patience = 60_000;
+
+/** slack is what a promised time may be exceeded by on a machine that is busy with much else. */
+export const slack = 20_000;
+
 let built;
 
 /** binary returns the program under test, building it once if need be. */
@@ -72,7 +78,8 @@ export class Home {
   /** env is all the agent sees of the environment. */
   get env() {
     const keep = ["PATH", "SYSTEMROOT", "TMPDIR", "TEMP", "GOCOVERDIR"];
-    return {HOME: this.dir, ...Object.fromEntries(keep.filter((k) => k in process.env).map((k) => [k, process.env[k]]))};
+    // A busy machine may take longer to open the store than initialize waits.
+    return {HOME: this.dir, BERTH_store__required: "true", ...Object.fromEntries(keep.filter((k) => k in process.env).map((k) => [k, process.env[k]]))};
   }
 
   read(name) {
