@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/adapters/openclaw"
-	"github.com/berth-dev/berth/adapters/tokens"
 	"github.com/berth-dev/berth/adapters/ws"
 )
 
@@ -35,7 +33,7 @@ func newOpenClawBridge(cfg *Config, editor jsonrpc.Frames, o BridgeOptions) (*op
 		return nil, err
 	}
 	file := filepath.Join(cfg.DataDir, "openclaw", "device.json")
-	device, err := deviceIdentity(file)
+	device, err := deviceIdentity(file, os.Link)
 	if err != nil {
 		return nil, err
 	}
@@ -48,13 +46,7 @@ func newOpenClawBridge(cfg *Config, editor jsonrpc.Frames, o BridgeOptions) (*op
 		Secret:  t.token.Reveal,
 
 		Identity: device,
-		Keep: func(i *openclaw.Identity) error {
-			data, err := i.Marshal()
-			if err != nil {
-				return err
-			}
-			return tokens.WriteFile(file, data)
-		},
+		Keep:     func(i *openclaw.Identity) error { return keepDevice(file, serverOf(t.url), i) },
 		Sessions: openclaw.SessionFlags{
 			Agent: o.Agent, Key: o.Session, Label: o.Label, Reset: o.Reset, RequireExisting: o.RequireExisting,
 		},
@@ -153,47 +145,4 @@ func (t gatewayTarget) dial(cfg *Config) func(context.Context) (jsonrpc.Frames, 
 		}
 		return nil, err
 	}
-}
-
-// deviceIdentity reads the key of this device, or makes it. The file is the
-// user's alone.
-func deviceIdentity(file string) (*openclaw.Identity, error) {
-	data, err := os.ReadFile(file)
-	switch {
-	case err == nil:
-		i, err := openclaw.ParseIdentity(data)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		if err := os.Chmod(file, 0o600); err != nil {
-			return nil, fmt.Errorf("the device's key: %w", err)
-		}
-		return i, nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("the device's key: %w", err)
-	}
-	i, err := openclaw.NewIdentity()
-	if err != nil {
-		return nil, fmt.Errorf("the device's key: %w", err)
-	}
-	if data, err = i.Marshal(); err != nil {
-		return nil, fmt.Errorf("the device's key: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return nil, fmt.Errorf("the device's key: %w", err)
-	}
-	fresh := file + "." + uuid.NewString()
-	if err := tokens.WriteFile(fresh, data); err != nil {
-		return nil, fmt.Errorf("the device's key: %w", err)
-	}
-	// Of two bridges that start at once one makes the key.
-	err = os.Link(fresh, file)
-	_ = os.Remove(fresh)
-	if errors.Is(err, fs.ErrExist) {
-		return deviceIdentity(file)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the device's key: %w", err)
-	}
-	return i, nil
 }

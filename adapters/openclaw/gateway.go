@@ -121,7 +121,7 @@ func (g *gateway) remember(h hello) {
 		return
 	}
 	g.token = h.token
-	g.cfg.Identity.keep(g.cfg.Name, h.token, h.scopes)
+	g.cfg.Identity.Grant(g.cfg.Name, h.token, h.scopes)
 	if g.cfg.Keep != nil {
 		if err := g.cfg.Keep(g.cfg.Identity); err != nil {
 			g.cfg.Log("the device's token could not be kept: %v", err)

@@ -121,7 +121,17 @@ func (i *Identity) token(gateway string) string {
 	return i.tokens[gateway].Token
 }
 
-// keep notes it.
-func (i *Identity) keep(gateway, token string, scopes []string) {
+// Grant notes a token that a Gateway gave this device, for these scopes.
+func (i *Identity) Grant(gateway, token string, scopes []string) {
 	i.tokens[gateway] = deviceToken{token, scopes}
+}
+
+// Adopt takes over what another copy of the same identity has of all Gateways
+// but one.
+func (i *Identity) Adopt(o *Identity, but string) {
+	for gateway, t := range o.tokens {
+		if gateway != but {
+			i.tokens[gateway] = t
+		}
+	}
 }
