@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 
@@ -9,16 +10,28 @@ import (
 
 // askAgain sends what the editor asked on the channel before and was not
 // answered, where doing it twice does no harm, and answers the rest.
-func (b *Bridge) askAgain(ch *channel) error {
+func (b *Bridge) askAgain(ctx context.Context, ch *channel) error {
 	o := b.book.can()
 	for _, r := range b.book.open() {
 		if !r.sent.Load() {
 			continue // it has not been asked yet
 		}
+		if r.missing && o.await {
+			if err := b.sendMissing(ctx, ch, r.session); err != nil {
+				return err
+			}
+			if !r.sent.Load() {
+				continue
+			}
+		}
+		if r.waits && b.book.isOver(r) {
+			continue // catchUp has asked; a gateway that ends has not answered
+		}
 		var frame []byte
 		switch r.method {
 		case "session/prompt":
 			frame = b.await(r, o)
+			r.waits = frame != nil
 		case "session/new":
 			if named(r.params) {
 				frame = r.frame
@@ -69,16 +82,20 @@ func cancelAgain(r *request) []byte {
 
 // await is the frame that waits for the end of a prompt's turn, nil when that
 // cannot be waited for. With one prompt open it asks for the newest turn when
-// none runs: the prompt's, if it has reached the gateway, see awaited.
+// none runs: the prompt's, if it has reached the gateway, see awaited. Of several
+// the history may have shown the turns, see recognise.
 func (b *Bridge) await(r *request, o offer) []byte {
 	prompts := b.promptsOf(r.session)
 	turns := b.book.turnsOf(r.session)
-	if !o.await || len(turns) != len(prompts) && (len(turns) > 0 || len(prompts) > 1) {
+	known := r.turn != "" || len(turns) == len(prompts) || len(turns) == 0 && len(prompts) == 1
+	if !o.await || !known {
 		return nil
 	}
 	var params object
 	params.text("sessionId", r.session)
-	if i := slices.Index(prompts, r); i < len(turns) {
+	if r.turn != "" {
+		params.text("turnId", r.turn)
+	} else if i := slices.Index(prompts, r); i < len(turns) {
 		params.text("turnId", turns[i])
 	} else {
 		r.awaits = true
@@ -106,18 +123,24 @@ func (k *book) turnsOf(id string) []string {
 func (b *Bridge) awaited(r *request, m jsonrpc.Message) (done bool, err error) {
 	r.awaits = false
 	if m.Error != nil {
-		if text(at(m.Error.Data, "reason")) != "NOT_FOUND" {
+		if !isUnknown(m) {
 			return false, nil
 		}
 	} else if !b.book.older(r, text(at(m.Result, "_meta", "berth", "turnId"))) {
 		return false, nil
 	}
+	return true, b.sendAgain(r)
+}
+
+// sendAgain sends a prompt that the gateway does not have.
+func (b *Bridge) sendAgain(r *request) error {
 	if r.again++; r.again > mostAgain {
-		return true, b.giveUp(r, "The connection to the gateway is lost whenever this prompt is sent; it may be longer than the gateway takes.")
+		return b.giveUp(r, "The connection to the gateway is lost whenever this prompt is sent; it may be longer than the gateway takes.")
 	}
 	b.cfg.Log("the prompt %s had not reached the gateway; it is sent again", r.id)
+	r.waits = false
 	b.out.again(r)
-	return true, nil
+	return nil
 }
 
 // mostAgain is how often a prompt is sent again.

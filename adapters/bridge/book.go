@@ -43,9 +43,13 @@ type request struct {
 	number    int
 	sent      atomic.Bool // W has taken it
 	cancelled atomic.Bool
-	answered  bool // by the bridge; what the gateway says is not for the editor
-	awaits    bool // the newest turn's end, whose prompt this may be
-	again     int  // how often it was sent again
+	answered  bool   // by the bridge; what the gateway says is not for the editor
+	turn      string // of a prompt, where the gateway's history has shown it
+	place     int    // of that turn in the history
+	missing   bool   // a prompt that the history shows not to have begun
+	waits     bool   // the gateway was asked when the turn ends, not for a turn
+	awaits    bool   // the newest turn's end, whose prompt this may be
+	again     int    // how often it was sent again
 }
 
 // session is one that the editor has open.
@@ -58,6 +62,10 @@ type session struct {
 	turns []string
 	own   bool     // they are those of the editor's prompts
 	ended []string // turns that prompts were answered with, the newest last
+	// asked are the newest prompts in the history that came then; whole says
+	// that it was all of it.
+	asked []asked
+	whole bool
 }
 
 // offer is what the gateway can do that the bridge makes use of.

@@ -96,8 +96,14 @@ func (b *Bridge) gatewayAnswers(frame []byte, m jsonrpc.Message) error {
 			return err
 		}
 	}
+	if r := b.book.find(m.ID); r != nil && b.book.isOver(r) && isUnknown(m) && at(m.Error.Data, "sessionId") != nil {
+		return b.giveUp(r, lostWords(r)) // a gateway that knows of no older turns
+	}
 	if r := b.book.find(m.ID); r != nil && b.comesTooLate(r, m) {
 		b.cfg.Log("the gateway is ending; %s %s waits for the next one", r.method, r.id)
+		if r.waits {
+			return nil // what it waits for is no new turn, there neither
+		}
 		if r.method == "session/load" {
 			b.book.loadsAgain(r.session) // some of the history may have come
 		}
@@ -130,6 +136,11 @@ func (b *Bridge) comesTooLate(r *request, m jsonrpc.Message) bool {
 // isEnding reports whether an answer is that of a gateway that ends.
 func isEnding(m jsonrpc.Message) bool {
 	return m.Error != nil && text(at(m.Error.Data, "reason")) == "SHUTTING_DOWN"
+}
+
+// isUnknown reports whether an answer says that there is no such thing.
+func isUnknown(m jsonrpc.Message) bool {
+	return m.Error != nil && text(at(m.Error.Data, "reason")) == "NOT_FOUND"
 }
 
 // settled notes what a request has changed.

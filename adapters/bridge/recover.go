@@ -47,7 +47,7 @@ func (b *Bridge) recover(ctx context.Context, ch *channel, hello *request) error
 			return err
 		}
 	}
-	return b.askAgain(ch)
+	return b.askAgain(ctx, ch)
 }
 
 func (k *book) signIn() json.RawMessage {
@@ -118,14 +118,10 @@ func (b *Bridge) reopen(ctx context.Context, ch *channel, id string) error {
 	case m.Error != nil:
 		return b.lostSession(id, m.Error.Message)
 	}
-	for _, frame := range b.book.missed(id, method == "session/load") {
-		if err := b.tell(frame); err != nil {
-			return err
-		}
-	}
-	b.book.goesOn(id, m.Result, len(b.promptsOf(id)))
+	missed := b.book.missed(id, method == "session/load")
+	b.book.goesOn(id, m.Result, b.promptsOf(id))
 	b.cfg.Log("session %s is back", id)
-	return nil
+	return b.catchUp(ctx, ch, id, missed)
 }
 
 func (k *book) can() offer {
@@ -175,7 +171,7 @@ func or(raw json.RawMessage, fallback string) json.RawMessage {
 }
 
 // missed ends a replay and returns what the editor has not had.
-func (k *book) missed(id string, whole bool) [][]byte {
+func (k *book) missed(id string, whole bool) []kept {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := k.sessions[id]
@@ -183,13 +179,13 @@ func (k *book) missed(id string, whole bool) [][]byte {
 		return nil
 	}
 	r := s.replay
-	s.replay = nil
+	s.replay, s.asked, s.whole = nil, r.asked, whole
 	return r.end(whole)
 }
 
-// goesOn notes what goes on in a session that was taken over with so many
-// prompts of the editor's open.
-func (k *book) goesOn(id string, result json.RawMessage, prompts int) {
+// goesOn notes what goes on in a session that was taken over with these prompts
+// of the editor's open.
+func (k *book) goesOn(id string, result json.RawMessage, prompts []*request) {
 	berth := at(result, "_meta", "berth")
 	var turns []string
 	if running := text(at(berth, "running")); running != "" {
@@ -200,8 +196,12 @@ func (k *book) goesOn(id string, result json.RawMessage, prompts int) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	for _, r := range prompts {
+		r.turn, r.place, r.missing, r.waits = "", 0, false, false
+	}
 	if s := k.sessions[id]; s != nil {
-		s.turns, s.own = turns, len(turns) <= prompts
+		s.turns, s.own = turns, len(turns) <= len(prompts)
+		s.recognise(prompts)
 	}
 }
 

@@ -151,6 +151,7 @@ type replay struct {
 	turn  int
 	user  string // key of the newest message of the user's
 	held  []kept
+	asked []asked // the newest prompts, as many as are open
 }
 
 // kept is an update that the editor may be told at the end.
@@ -179,6 +180,7 @@ func (r *replay) take(raw json.RawMessage, frame []byte) []byte {
 		r.user = ""
 		if u.about == aboutUser {
 			r.user = u.key
+			r.hear(u.key, text(at(raw, "content", "text")))
 		}
 		before := r.had[u.key]
 		r.had[u.key] += len(u.text)
@@ -231,9 +233,9 @@ func (r *replay) drop() []byte {
 
 // end returns what the editor is to be told. whole says that the replay began
 // at the beginning of the session, and not where the editor was lost.
-func (r *replay) end(whole bool) [][]byte {
+func (r *replay) end(whole bool) []kept {
 	first := r.turn - max(r.prompts, 1) + 1
-	var out [][]byte
+	var out []kept
 	for i, h := range r.held {
 		pass := !whole || r.known || r.prompts > 0 && h.turn >= first
 		switch {
@@ -244,7 +246,7 @@ func (r *replay) end(whole bool) [][]byte {
 		}
 		if pass {
 			r.seen.note(h.update)
-			out = append(out, h.frame)
+			out = append(out, h)
 		}
 	}
 	return out
