@@ -64,6 +64,11 @@ func (s *socket) Read() ([]byte, error) {
 			return nil, errClosed
 		}
 		select {
+		case <-s.lost: // the other end has seen that, and closed what it has of it
+			return nil, errCut
+		default:
+		}
+		select {
 		case f := <-s.in:
 			return []byte(f), nil
 		default:
@@ -116,9 +121,16 @@ type rig struct {
 // bubble runs fn with a bridge in a bubble.
 func bubble(t *testing.T, cfg bridge.Config, fn func(t *testing.T, r *rig)) {
 	t.Helper()
+	bubbleWithout(t, cfg, nil, fn)
+}
+
+// bubbleWithout is bubble, where dialling gives refuse from the first time on:
+// when fn begins, the bridge may have dialled already.
+func bubbleWithout(t *testing.T, cfg bridge.Config, refuse error, fn func(t *testing.T, r *rig)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		mine, theirs := newSocket(64)
-		r := &rig{t: t, editor: mine, dialed: make(chan *socket, 16), done: make(chan error, 1)}
+		r := &rig{t: t, editor: mine, dialed: make(chan *socket, 16), refuse: refuse, done: make(chan error, 1)}
 		cfg.Dial = func(context.Context, string, string) (bridge.Dialled, error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -411,8 +423,7 @@ func TestEarly(t *testing.T) {
 	none := errors.New("nobody there")
 	t.Run("nothing is promised that is not known", func(t *testing.T) {
 		m := &memory{}
-		bubble(t, bridge.Config{Memory: m}, func(t *testing.T, r *rig) {
-			r.refusing(none)
+		bubbleWithout(t, bridge.Config{Memory: m}, none, func(t *testing.T, r *rig) {
 			start := time.Now()
 			r.say(hello)
 			want(t, r.editor, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":{},"authMethods":[],"agentInfo":{"name":"berth","title":"Berth","version":"1"},"_meta":{"berth":{"early":true}}}}`)
@@ -433,15 +444,13 @@ func TestEarly(t *testing.T) {
 		})
 	})
 	t.Run("what is known", func(t *testing.T) {
-		bubble(t, bridge.Config{Memory: &memory{result: `{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}`}}, func(t *testing.T, r *rig) {
-			r.refusing(none)
+		bubbleWithout(t, bridge.Config{Memory: &memory{result: `{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}`}}, none, func(t *testing.T, r *rig) {
 			r.say(hello)
 			want(t, r.editor, `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true},"_meta":{"berth":{"early":true}}}}`)
 		})
 	})
 	t.Run("a gateway that refuses afterwards", func(t *testing.T) {
-		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
-			r.refusing(none)
+		bubbleWithout(t, bridge.Config{}, none, func(t *testing.T, r *rig) {
 			r.say(hello)
 			_, _ = r.editor.Read()
 			r.say(newSession)
@@ -483,8 +492,7 @@ func TestGone(t *testing.T) {
 		})
 	})
 	t.Run("refused", func(t *testing.T) {
-		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
-			r.refusing(&bridge.Refused{Err: errors.New("wrong token")})
+		bubbleWithout(t, bridge.Config{}, &bridge.Refused{Err: errors.New("wrong token")}, func(t *testing.T, r *rig) {
 			if err := <-r.done; err == nil || err.Error() != "wrong token" {
 				t.Errorf("Run: %v", err)
 			}
@@ -512,8 +520,7 @@ func TestEnd(t *testing.T) {
 		}
 	}
 	t.Run("nothing was said", func(t *testing.T) {
-		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
-			r.refusing(errors.New("nobody there"))
+		bubbleWithout(t, bridge.Config{}, errors.New("nobody there"), func(t *testing.T, r *rig) {
 			_ = r.editor.Close()
 			within(t, r, 0)
 		})
@@ -553,8 +560,7 @@ func TestEnd(t *testing.T) {
 		})
 	})
 	t.Run("there never was a gateway", func(t *testing.T) {
-		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
-			r.refusing(errors.New("nobody there"))
+		bubbleWithout(t, bridge.Config{}, errors.New("nobody there"), func(t *testing.T, r *rig) {
 			r.say(hello)
 			r.say(`{"jsonrpc":"2.0","id":7,"method":"session/list"}`)
 			synctest.Wait()
@@ -567,8 +573,7 @@ func TestEnd(t *testing.T) {
 		})
 	})
 	t.Run("before the gateway has said anything", func(t *testing.T) {
-		bubble(t, bridge.Config{}, func(t *testing.T, r *rig) {
-			r.refusing(errors.New("not yet"))
+		bubbleWithout(t, bridge.Config{}, errors.New("not yet"), func(t *testing.T, r *rig) {
 			r.say(hello)
 			time.Sleep(900 * time.Millisecond) // by now the waits between two attempts are long
 			r.hangUp()

@@ -51,12 +51,13 @@ func TestOutages(t *testing.T) {
 		want(t, g, fmt.Sprintf(reload, first+1))
 		write(t, g, fmt.Sprintf(`{"jsonrpc":"2.0","id":"bridge-%d","result":{}}`, first+1))
 	}
-	run := func(name string, fn func(t *testing.T, r *rig, o *outages)) {
+	without := func(name string, refuse error, fn func(t *testing.T, r *rig, o *outages)) {
 		t.Run(name, func(t *testing.T) {
 			o := &outages{}
-			bubble(t, bridge.Config{Outages: o}, func(t *testing.T, r *rig) { fn(t, r, o) })
+			bubbleWithout(t, bridge.Config{Outages: o}, refuse, func(t *testing.T, r *rig) { fn(t, r, o) })
 		})
 	}
+	run := func(name string, fn func(t *testing.T, r *rig, o *outages)) { without(name, nil, fn) }
 	run("lost, and back, and again", func(t *testing.T, r *rig, o *outages) {
 		g := r.open()
 		o.was(t)
@@ -94,8 +95,7 @@ func TestOutages(t *testing.T) {
 		_ = r.open().Close()
 		o.was(t, "over (the gateway ended the connection)")
 	})
-	run("no gateway from the start", func(t *testing.T, r *rig, o *outages) {
-		r.refusing(errors.New("nobody there"))
+	without("no gateway from the start", errors.New("nobody there"), func(t *testing.T, r *rig, o *outages) {
 		r.say(hello)
 		time.Sleep(time.Minute)
 		o.was(t)
