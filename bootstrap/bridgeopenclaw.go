@@ -83,20 +83,13 @@ func openClawTarget(cfg *Config, o BridgeOptions) (gatewayTarget, error) {
 	if strings.HasPrefix(t.url, "unix:") {
 		return t, errors.New("an OpenClaw Gateway listens on no socket file: its address begins with ws:// or wss://")
 	}
-	u, err := url.Parse(t.url)
-	if err == nil && u.Path == "" {
-		u.Path = "/" // complete would make it /acp
-		t.url = u.String()
-	}
-	path := "/"
-	if err == nil {
-		path = u.Path
-	}
+	u, bad := url.Parse(t.url)
 	if err := t.complete(); err != nil {
 		return t, err
 	}
-	if path == "/" {
-		t.url = strings.TrimSuffix(t.url, "/acp") + "/"
+	if bad == nil && (u.Path == "" || u.Path == "/") {
+		u.Path = "/" // and not /acp
+		t.url = u.String()
 	}
 	plain := strings.HasPrefix(t.url, "ws:") || strings.HasPrefix(t.url, "http:")
 	switch {

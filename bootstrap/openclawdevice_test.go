@@ -99,3 +99,36 @@ func TestKeepDevice(t *testing.T) {
 		t.Error("a key that was replaced is back")
 	}
 }
+
+// TestOpenClawTarget finds the address of an OpenClaw Gateway.
+func TestOpenClawTarget(t *testing.T) {
+	tests := []struct {
+		name, flag, setting string
+		env                 []string
+		want, err           string
+	}{
+		{name: "nothing said", want: "ws://127.0.0.1:18789/"},
+		{name: "a variable", env: []string{"OPENCLAW_GATEWAY_URL=ws://localhost:1"}, want: "ws://localhost:1/"},
+		{name: "the settings before a variable", setting: "wss://a", env: []string{"OPENCLAW_GATEWAY_URL=wss://b"}, want: "wss://a/"},
+		{name: "the flag before the settings", flag: "wss://c/", setting: "wss://a", want: "wss://c/"},
+		{name: "a path", flag: "wss://c/x", want: "wss://c/x"},
+		{name: "the path of others", flag: "wss://c/acp", want: "wss://c/acp"},
+		{name: "a query", flag: "wss://c?x=1", want: "wss://c/?x=1"},
+		{name: "no TLS", flag: "ws://c", err: "--insecure"},
+		{name: "no URL", flag: "c", err: "not a URL"},
+		{name: "a password", flag: "wss://me:top-secret@c", err: "--token-file"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := &Config{}
+			cfg.Bridge.URL = tt.setting
+			got, err := openClawTarget(cfg, BridgeOptions{URL: tt.flag, Env: tt.env})
+			switch {
+			case tt.err == "" && (err != nil || got.url != tt.want):
+				t.Errorf("%s, %v, want %s", got.url, err, tt.want)
+			case tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "top-secret")):
+				t.Errorf("error %v, want %q", err, tt.err)
+			}
+		})
+	}
+}

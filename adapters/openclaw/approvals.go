@@ -108,7 +108,7 @@ func (b *Bridge) permit(ctx context.Context, t *turn, id string, p, q fields) {
 	}
 	r, ok := t.permission(id, q)
 	if !ok {
-		b.decide(id, deny)
+		b.decide(ctx, id, deny)
 		return
 	}
 	raw, err := b.conn.Call(asking, methodPermission, acp1.PermissionParams(r))
@@ -124,7 +124,7 @@ func (b *Bridge) permit(ctx context.Context, t *turn, id string, p, q fields) {
 	case errors.As(err, &remote):
 		b.cfg.Log("the editor could not ask for permission: %v", err)
 	}
-	b.decide(id, decision)
+	b.decide(ctx, id, decision)
 }
 
 // lifeOf is how long a request may be answered, 0 when the Gateway does not say.
@@ -150,12 +150,26 @@ type resolveApproval struct {
 // that it does not hear of is a no, when the request expires.
 const decideLimit = 2 * time.Minute
 
-// decide tells the Gateway, again if the connection is lost meanwhile.
-func (b *Bridge) decide(id, decision string) {
-	ctx, cancel := context.WithTimeout(b.life, decideLimit)
+// decide tells the Gateway, again if the connection is lost meanwhile. A yes
+// that does not get there before ctx ends, with the turn, is a no.
+func (b *Bridge) decide(ctx context.Context, id, decision string) {
+	telling, cancel := context.WithTimeout(b.life, decideLimit)
 	defer cancel()
-	if _, err := b.gw.call(ctx, "exec.approval.resolve", resolveApproval{id, decision}); err != nil {
-		b.cfg.Log("exec.approval.resolve: %v", err)
+	for try := 1; ; try++ {
+		l, err := b.gw.link(telling)
+		if err == nil {
+			if ctx.Err() != nil {
+				decision = deny
+			}
+			_, err = l.call(telling, "exec.approval.resolve", resolveApproval{id, decision})
+		}
+		if errors.Is(err, errLost) && try < mostTries && telling.Err() == nil {
+			continue
+		}
+		if err != nil {
+			b.cfg.Log("exec.approval.resolve: %v", err)
+		}
+		return
 	}
 }
 

@@ -275,3 +275,54 @@ func TestList_Moved(t *testing.T) {
 		}
 	})
 }
+
+// TestPermission_TooLate has a yes that the gateway has not heard of when the
+// turn is cancelled: it is no yes any more.
+func TestPermission_TooLate(t *testing.T) {
+	for range 20 { // the order of two goroutines
+		play(t, with{gateway: openclawtest.Config{Script: func(r *openclawtest.Run) { r.Exec("rm", "allow-once", "deny") }}}, func(r *rig) {
+			r.answer = func(context.Context, json.RawMessage) (any, error) {
+				r.gw.Shut(true)
+				return map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": "allow-once"}}, nil
+			}
+			id := r.open()
+			answer := r.later("session/prompt", says(id, "hi"))
+			r.cancel(id)
+			if out, err := answer(); err != nil || out["stopReason"] != "cancelled" {
+				t.Errorf("answer %v, %v", out, err)
+			}
+			r.gw.Shut(false)
+			time.Sleep(10 * time.Second)
+			for _, q := range r.gw.Requests("exec.approval.resolve") {
+				if strings.Contains(string(q.Params), "allow") {
+					t.Errorf("the gateway was told %s", q.Params)
+				}
+			}
+			if n := r.gw.Running(); n != 0 {
+				t.Errorf("%d runs go on", n)
+			}
+		})
+	}
+}
+
+// TestObserved_Many has a gateway that begins runs and ends none.
+func TestObserved_Many(t *testing.T) {
+	play(t, with{}, func(r *rig) {
+		id := r.open()
+		for i := range 300 {
+			r.gw.Event("agent", fmt.Sprintf(`{"runId":"r%d","sessionKey":"agent:main:acp-bridge:%s","stream":"tool","data":{"phase":"start","toolCallId":"c%d","name":"read"}}`, i, id, i))
+		}
+		open := 0
+		for _, l := range r.told() {
+			switch {
+			case strings.HasPrefix(l, "call "):
+				open++
+			case strings.HasPrefix(l, "done "):
+				open--
+			}
+		}
+		if open != 64 {
+			t.Errorf("%d calls are open, want 64", open)
+		}
+	})
+}

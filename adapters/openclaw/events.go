@@ -82,6 +82,30 @@ func (b *Bridge) abandon(t *turn) {
 	t.close()
 	b.unfollow(t)
 	t.cancel(nil)
+	s := t.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.foreign = slices.DeleteFunc(s.foreign, func(o *turn) bool { return o == t })
+}
+
+// mostForeign bounds how many runs of others are told of at a time in one
+// session.
+const mostForeign = 64
+
+// bound notes a run of others, and gives up the one that began first when
+// there are too many: the Gateway may tell no end of them.
+func (b *Bridge) bound(t *turn) {
+	s := t.session
+	s.mu.Lock()
+	s.foreign = append(s.foreign, t)
+	var first *turn
+	if len(s.foreign) > mostForeign {
+		first = s.foreign[0]
+	}
+	s.mu.Unlock()
+	if first != nil {
+		b.abandon(first)
+	}
 }
 
 // unobserve does so for all of a session that the editor has closed.
@@ -106,6 +130,7 @@ func (b *Bridge) observe(run string, p fields) *turn {
 	t.said.doubt() // it may have begun before
 	t.heirOf = s.orphan()
 	b.follow(t)
+	b.bound(t)
 	return t
 }
 
@@ -143,14 +168,14 @@ func (s *session) noteDone(run string) {
 func (s *session) isNew(run string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.telling && !s.was(run)
+	return s.telling == 0 && !s.was(run)
 }
 
 // isForeign reports whether a prompt is another's, and new.
 func (s *session) isForeign(run string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.telling && !s.was(run) && !slices.ContainsFunc(s.turns, func(t *turn) bool { return t.prompt == run })
+	return s.telling == 0 && !s.was(run) && !slices.ContainsFunc(s.turns, func(t *turn) bool { return t.prompt == run })
 }
 
 func (s *session) was(run string) bool {

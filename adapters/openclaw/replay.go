@@ -15,8 +15,8 @@ import (
 // their results, and the Gateway's own notices. A run that goes on is told as
 // far as it is written, and followed from there.
 func (b *Bridge) replay(ctx context.Context, what string, s *session) error {
-	s.setTelling(true)
-	defer s.setTelling(false)
+	s.setTelling(1)
+	defer s.setTelling(-1)
 	b.watch(ctx, s)
 	h, err := b.read(ctx, s.key, func([]entry) bool { return false })
 	if err != nil {
@@ -93,6 +93,7 @@ func (b *Bridge) takeUp(t *turn) {
 	t.said.doubt()
 	t.mu.Unlock()
 	b.follow(t)
+	b.bound(t)
 }
 
 func (b *Bridge) follows(run string) bool {
@@ -101,10 +102,10 @@ func (b *Bridge) follows(run string) bool {
 	return b.runs[run] != nil
 }
 
-func (s *session) setTelling(on bool) {
+func (s *session) setTelling(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.telling = on
+	s.telling += n
 }
 
 // replayPrompt tells what the user sent, without what the bridge put in front.

@@ -21,7 +21,8 @@ type session struct {
 	turns   []*turn           // the running prompt and those behind it
 	calls   map[string]string // tool calls by the Gateway's id: the run that had it first
 	done    []string          // runs that nothing more is told of, the newest last
-	telling bool              // its history is being told
+	foreign []*turn           // runs of others that are told of, the newest last
+	telling int               // how often its history is being told
 }
 
 // maxQueue is how many prompts of a session may wait.
