@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/adapters/bridge"
@@ -40,7 +41,40 @@ type BridgeOptions struct {
 
 	// Verbose, if set, gets a line about everything that happens.
 	Verbose io.Writer
+	// Outages, if set, gets a line when the gateway is lost, is back, or is given
+	// up, which begins with one of the constants below.
+	Outages io.Writer
 	Env     []string
+}
+
+// The beginnings of the lines about outages.
+const (
+	OutageLost = "bridge: the connection to the gateway is lost"
+	OutageBack = "bridge: the connection to the gateway is back"
+	OutageOver = "bridge: the gateway is given up"
+)
+
+// outageLines writes them.
+type outageLines struct{ out io.Writer }
+
+// Lost says that the gateway is looked for.
+func (o outageLines) Lost(why error, limit time.Duration) {
+	reason := ""
+	if why != nil {
+		reason = " (" + why.Error() + ")"
+	}
+	o.say("%s%s; trying again for %v at most", OutageLost, reason, limit)
+}
+
+// Back says that it was found.
+func (o outageLines) Back() { o.say("%s", OutageBack) }
+
+// Over says that it is looked for no more.
+func (o outageLines) Over(why error) { o.say("%s: %v", OutageOver, why) }
+
+func (o outageLines) say(format string, args ...any) {
+	line := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ") // whatever an error holds
+	fmt.Fprintln(o.out, line)
 }
 
 // RunBridge connects standard input and the given output with a gateway until
@@ -104,6 +138,9 @@ func bridgeConfig(find *gatewayFinder, o BridgeOptions) bridge.Config {
 		Provenance: o.Provenance, Host: host, StartLimit: o.StartLimit,
 		Memory: bridgeMemory{dir: bridgeCache(), gateway: find.name()},
 		Info:   bridge.Info{Name: "berth", Title: "Berth", Version: Version().Version},
+	}
+	if o.Outages != nil {
+		c.Outages = outageLines{o.Outages}
 	}
 	if o.Verbose != nil {
 		c.Log = func(format string, args ...any) { fmt.Fprintf(o.Verbose, "bridge: "+format+"\n", args...) }

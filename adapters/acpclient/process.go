@@ -134,9 +134,12 @@ func (p *Process) Kill() {
 func (p *Process) PID() int { return p.child.cmd.Process.Pid }
 
 // Interrupted calls cancel for the session when ctx ends, so that a turn ends
-// with an answer. The returned function stops watching.
-func (p *Process) Interrupted(ctx context.Context, id string) (stop func() bool) {
-	return context.AfterFunc(ctx, func() { _ = p.Cancel(context.WithoutCancel(ctx), id) })
+// with an answer, and heard before that. The returned function stops watching.
+func (p *Process) Interrupted(ctx context.Context, id string, heard func()) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		heard()
+		_ = p.Cancel(context.WithoutCancel(ctx), id)
+	})
 }
 
 // tapped shows every frame to a function on its way.

@@ -23,6 +23,11 @@ type Update struct {
 	Used, Size int64
 	Severity   string
 	Detail     string
+
+	// Ended is the turn that an update of a history says the end of; "" for all
+	// others. StopReason is "" when it failed.
+	Ended      string
+	StopReason string
 }
 
 // ToolContent is one item shown in a tool call.
@@ -96,6 +101,7 @@ func decodeUpdate(params json.RawMessage) (Update, error) {
 		Size        int64           `json:"size"`
 		Severity    string          `json:"severity"`
 		Description string          `json:"description"`
+		Meta        json.RawMessage `json:"_meta"`
 	}
 	if err := json.Unmarshal(outer.Update, &in); err != nil {
 		return Update{}, err
@@ -104,6 +110,9 @@ func decodeUpdate(params json.RawMessage) (Update, error) {
 		Session: outer.SessionID, Kind: in.Kind, Raw: outer.Update, MessageID: in.MessageID, ToolCallID: in.ToolCallID,
 		Title: in.Title, ToolKind: in.ToolKind, Status: in.Status, Entries: in.Entries, Used: in.Used, Size: in.Size,
 		Severity: in.Severity, Detail: in.Description,
+	}
+	if in.Kind == "session_info_update" {
+		u.Ended, u.StopReason = endOf(in.Meta)
 	}
 	if len(in.Content) == 0 {
 		return u, nil
@@ -117,6 +126,21 @@ func decodeUpdate(params json.RawMessage) (Update, error) {
 	}
 	u.Text = b.show()
 	return u, nil
+}
+
+// endOf reads the end of a turn from the _meta of an update. What other agents
+// have there is no error.
+func endOf(meta json.RawMessage) (turn, stopReason string) {
+	var in struct {
+		Berth struct {
+			TurnID     string `json:"turnId"`
+			StopReason string `json:"stopReason"`
+		} `json:"berth"`
+	}
+	if len(meta) == 0 || json.Unmarshal(meta, &in) != nil {
+		return "", ""
+	}
+	return in.Berth.TurnID, in.Berth.StopReason
 }
 
 // PermissionRequest is what an agent asks.

@@ -133,6 +133,7 @@ type client struct {
 	tty    bool
 	proc   *acpclient.Process
 	log    agentLog
+	outage outage
 	denied bool
 }
 
@@ -150,6 +151,10 @@ func runClient(cmd *cobra.Command, c *common, f clientFlags, args []string) erro
 		return failed(err)
 	}
 	run.log.shown = f.verbose
+	if f.url != "" {
+		run.outage.again = f.againArgs(c)
+		run.log.told = run.tellOutage
+	}
 	agent.Stderr = &run.log
 	agent.Tap = run.tap
 	run.proc, err = acpclient.Start(agent, acpclient.Info{Name: "berth-client", Title: "Berth client", Version: bootstrap.Version().Version},
@@ -164,9 +169,11 @@ func runClient(cmd *cobra.Command, c *common, f clientFlags, args []string) erro
 	if err != nil {
 		return failed(err)
 	}
+	run.outage.opened(id)
 	if f.prompt != "" {
-		return run.once(ctx, id)
+		return run.once(ctx, stop, id)
 	}
+	stop() // each turn has an interrupt of its own
 	return run.converse(id)
 }
 
@@ -219,13 +226,13 @@ func (r *client) open(ctx context.Context, cwd string) (string, error) {
 }
 
 // once runs the one prompt of -p and maps its end to an exit code.
-func (r *client) once(ctx context.Context, id string) error {
-	res, err := r.turn(ctx, id, r.flags.prompt)
+func (r *client) once(ctx context.Context, stop func(), id string) error {
+	res, err := r.turn(ctx, stop, id, r.flags.prompt)
 	switch {
 	case costLimit(err):
 		return exitError{exitLimit, r.explain(err)}
 	case err != nil:
-		return failed(r.explain(err))
+		return failed(r.goOn(err))
 	case res.StopReason == "cancelled":
 		return exitError{exitCancelled, errors.New("cancelled")}
 	case res.StopReason == "max_tokens", res.StopReason == "max_turn_requests":
@@ -240,11 +247,12 @@ func (r *client) once(ctx context.Context, id string) error {
 	return nil
 }
 
-// turn runs one prompt; when ctx ends it cancels the turn and waits for its
-// answer.
-func (r *client) turn(ctx context.Context, id, text string) (acpclient.PromptResult, error) {
-	stop := r.proc.Interrupted(ctx, id)
-	defer stop()
+// turn runs one prompt; when ctx ends, by an interrupt, it cancels the turn and
+// waits for its answer. stop stops listening to interrupts, so that a second one
+// ends the client.
+func (r *client) turn(ctx context.Context, stop func(), id, text string) (acpclient.PromptResult, error) {
+	over := r.proc.Interrupted(ctx, id, stop)
+	defer over()
 	res, err := r.proc.Prompt(context.WithoutCancel(ctx), id, text)
 	if !r.flags.json {
 		r.view.end()
@@ -269,7 +277,7 @@ func (r *client) converse(id string) error {
 			continue
 		}
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-		res, terr := r.turn(ctx, id, line)
+		res, terr := r.turn(ctx, stop, id, line)
 		stop()
 		switch {
 		case terr != nil:

@@ -15,24 +15,33 @@ func (r *client) explain(err error) error {
 	if err == nil {
 		return nil
 	}
+	var answer *jsonrpc.RemoteError
+	if errors.As(err, &answer) { // whether or not the agent has ended since
+		return inItsWords(err, answer)
+	}
 	ended := errors.Is(err, domain.Disconnected) // which may be known a little before the connection has ended
 	select {
 	case <-r.proc.Done():
 		ended = true
 	default:
 	}
-	if ended {
-		r.proc.Stop() // when it has exited, all it said is here
-		switch said := r.log.take(); {
-		case said != "":
-			return fmt.Errorf("the agent ended before it answered; it said:\n%s", said)
-		case r.log.shown:
-			return errors.New("the agent ended before it answered; if it said why, that is above")
-		}
-		return errors.New("the agent ended before it answered, and said nothing")
+	if !ended {
+		return err
 	}
-	var answer *jsonrpc.RemoteError
-	if !errors.As(err, &answer) || answer.Message == "" {
+	r.proc.Stop() // when it has exited, all it said is here
+	switch said := r.log.take(); {
+	case said != "":
+		return fmt.Errorf("the agent ended before it answered; it said:\n%s", said)
+	case r.log.shown:
+		return errors.New("the agent ended before it answered; if it said why, that is above")
+	}
+	return errors.New("the agent ended before it answered, and said nothing")
+}
+
+// inItsWords is an error with the message of an agent's answer in the place of
+// what was asked and the codes.
+func inItsWords(err error, answer *jsonrpc.RemoteError) error {
+	if answer.Message == "" {
 		return err
 	}
 	before, after, _ := strings.Cut(err.Error(), answer.Error())

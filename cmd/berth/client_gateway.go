@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cmd/internal/bridgecmd"
 )
 
 // checkGateway says what does not go together with a gateway.
@@ -35,7 +37,7 @@ const clientWait = 5 * time.Second
 // bridgeArgs are the arguments by which this program is the bridge to the
 // gateway.
 func (f clientFlags) bridgeArgs() []string {
-	args := []string{"bridge", "--url", f.url, "--wait", clientWait.String()}
+	args := []string{"bridge", "--url", f.url, "--wait", clientWait.String(), "--" + bridgecmd.OutagesFlag}
 	if f.tokenFile != "" {
 		args = append(args, "--token-file", f.tokenFile)
 	}

@@ -16,8 +16,9 @@ import (
 // view shows a session's updates as a person reads them. Its methods may be
 // called from several goroutines.
 type view struct {
-	out   io.Writer
-	color bool
+	out    io.Writer
+	screen bool // it is a terminal
+	color  bool
 
 	mu    sync.Mutex
 	open  string              // what the current line belongs to: "", "text", "thought"
@@ -28,8 +29,9 @@ type view struct {
 
 func newView(out io.Writer) *view {
 	v := &view{out: out, title: map[string]string{}, live: map[string][]string{}, known: map[string][]string{}}
-	if f, ok := out.(*os.File); ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
-		v.color = term.IsTerminal(int(f.Fd()))
+	if f, ok := out.(*os.File); ok {
+		v.screen = term.IsTerminal(int(f.Fd()))
+		v.color = v.screen && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	}
 	return v
 }
@@ -121,6 +123,13 @@ func (v *view) update(u acpclient.Update) {
 				mark = " "
 			}
 			v.line("", "  [%s] %s", mark, e.Content)
+		}
+	case "session_info_update": // of a history; a failure was told in words
+		if u.Ended != "" {
+			v.breakLine()
+		}
+		if u.StopReason != "" {
+			v.line(dim, "· stopped: %s", u.StopReason)
 		}
 	case "notice":
 		if u.Detail != "" {

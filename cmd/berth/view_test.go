@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/berth-dev/berth/adapters/acpclient"
+	"github.com/berth-dev/berth/adapters/jsonrpc"
 )
 
 // TestViewPermission: a question shows why it is asked, and not again what the
@@ -68,6 +71,41 @@ func TestViewLive(t *testing.T) {
 			send("tool_call_update", "completed", c.final)
 			if got := strings.TrimPrefix(out.String(), "→ t\n"); got != c.want {
 				t.Errorf("shown:\n%s\nwant:\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestViewHistory: of a history it is shown how a turn ended that did not end by
+// itself, and a turn that failed is set apart from what comes after.
+func TestViewHistory(t *testing.T) {
+	const session = `{"sessionId":"s","update":%s}`
+	for _, c := range []struct{ name, update, want string }{
+		{"cancelled", `{"sessionUpdate":"session_info_update","_meta":{"berth":{"turnId":"t","stopReason":"cancelled"}}}`, "half\n· stopped: cancelled\nnext"},
+		{"failed", `{"sessionUpdate":"session_info_update","_meta":{"berth":{"turnId":"t","error":"no route"}}}`, "half\nnext"},
+		{"a title", `{"sessionUpdate":"session_info_update","title":"T"}`, "halfnext"},
+		{"something of another agent's", `{"sessionUpdate":"session_info_update","title":"T","_meta":{"berth":[1]}}`, "halfnext"},
+		{"nothing", `{"sessionUpdate":"session_info_update","_meta":null}`, "halfnext"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out strings.Builder
+			v := newView(&out)
+			ours, theirs := io.Pipe()
+			defer theirs.Close()
+			shown := make(chan struct{}, 3)
+			acpclient.Connect(jsonrpc.NewStdio(ours, io.Discard, 0), acpclient.Info{}, acpclient.Handlers{Update: func(u acpclient.Update) {
+				v.update(u)
+				shown <- struct{}{}
+			}})
+			for _, u := range []string{
+				`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"half"}}`, c.update,
+				`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"next"}}`,
+			} {
+				fmt.Fprintf(theirs, `{"jsonrpc":"2.0","method":"session/update","params":`+session+"}\n", u)
+				<-shown
+			}
+			if out.String() != c.want {
+				t.Errorf("shown %q, want %q", out.String(), c.want)
 			}
 		})
 	}

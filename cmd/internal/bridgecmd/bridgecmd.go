@@ -31,6 +31,7 @@ type flags struct {
 	url, token, tokenFile, password, passwordFile string
 	agent, session, label, provenance, protocol   string
 	reset, existing, noPrefix, insecure, verbose  bool
+	outages                                       bool
 	wait                                          time.Duration
 }
 
@@ -69,8 +70,14 @@ input ends, and with 1 when the gateway is gone for good or refuses the token.`,
 	fl.DurationVar(&f.wait, "wait", 30*time.Second, "how long to look for a gateway at the start")
 	fl.BoolVar(&f.insecure, "insecure", false, "let the token go to another machine without TLS")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "tell on standard error what happens")
+	fl.BoolVar(&f.outages, OutagesFlag, false, "tell on standard error when the gateway is lost and when it is back")
+	_ = fl.MarkHidden(OutagesFlag) // fails for a flag that is not there
 	return cmd
 }
+
+// OutagesFlag is for a program that starts the bridge and tells a person: what
+// it gives is in bootstrap.BridgeOptions.Outages.
+const OutagesFlag = "outages"
 
 func run(cmd *cobra.Command, f flags, options Options) error {
 	opts := bootstrap.BridgeOptions{
@@ -94,6 +101,9 @@ func run(cmd *cobra.Command, f flags, options Options) error {
 	opts.Token = bootstrap.NewSecret(token)
 	if f.verbose {
 		opts.Verbose = cmd.ErrOrStderr()
+	}
+	if f.outages {
+		opts.Outages = cmd.ErrOrStderr()
 	}
 	settings := map[string]string{}
 	if cmd.Flags().Changed("protocol") {
