@@ -43,8 +43,8 @@ var errClosed = fmt.Errorf("the connection is closed: %w", domain.Disconnected)
 // has many connections that rest.
 const (
 	keepBuffer = 2 << 20
-	idleBuffer = 16 << 10
-	idleFrames = 256
+	idleBuffer = 4 << 10
+	idleFrames = 64
 )
 
 func newWriter(frames Frames, maxBytes, maxFrames int) *writer {
