@@ -7,11 +7,12 @@
 // every session, today and after a restart.
 //
 // Where to find things: bridge.go the life of a bridge; gateway.go, link.go,
-// handshake.go, identity.go the connection to the Gateway; methods.go what the
-// editor may ask; sessions.go, open.go, list.go sessions; controls.go modes
-// and options; prompt.go, compose.go prompts; turn.go, said.go, tools.go what
-// the Gateway tells of a run; recover.go what was missed; replay.go history;
-// approvals.go permission requests; errors.go how failures are worded.
+// wire.go, handshake.go, identity.go the connection to the Gateway; methods.go
+// what the editor may ask; sessions.go, open.go, obtain.go, list.go sessions;
+// controls.go modes and options; prompt.go, compose.go, outcome.go prompts;
+// turn.go, said.go, tools.go what the Gateway tells of a run; recover.go,
+// makeup.go what was missed; replay.go history; approvals.go permission
+// requests; errors.go how failures are worded.
 //
 // Goroutines: the editor's connection (package jsonrpc) has its own and runs
 // one for each request. gateway.run reads the Gateway; it never waits for an

@@ -54,23 +54,6 @@ func (b *Bridge) prompt(ctx context.Context, params json.RawMessage) (jsonrpc.Ta
 	}, nil
 }
 
-// outcome is how a run ended: a stop reason, or an error.
-type outcome struct {
-	stop string
-	err  error
-	more bool // the state of the session is still to be told
-	// loose says that the Gateway may go on with the run all the same.
-	loose bool
-}
-
-// The stop reasons.
-const (
-	stopEnd       = "end_turn"
-	stopCancelled = "cancelled"
-	stopTokens    = "max_tokens"
-	stopRefusal   = "refusal"
-)
-
 // play runs one prompt to its end. Once it has returned nothing more is told
 // of the run.
 func (b *Bridge) play(t *turn, meta fields) outcome {
@@ -108,19 +91,6 @@ func (b *Bridge) play(t *turn, meta fields) outcome {
 		return ended(t.ctx)
 	}
 	return out
-}
-
-// ended is the outcome of a prompt that was cancelled here.
-func ended(ctx context.Context) outcome {
-	cause := context.Cause(ctx)
-	if errors.Is(cause, domain.RequestCancelled) {
-		return outcome{err: domain.Errorf(domain.Cancelled, "the request was cancelled")}
-	}
-	var gone *domain.Error
-	if errors.As(cause, &gone) {
-		return outcome{err: gone}
-	}
-	return outcome{stop: stopCancelled}
 }
 
 // deliver sends the prompt and waits for the end of its run. sent reports

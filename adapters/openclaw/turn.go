@@ -68,61 +68,6 @@ func (t *turn) runID() string {
 	return t.run
 }
 
-// event takes what the Gateway tells. It is called by one goroutine.
-func (t *turn) event(e runEvent) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.waiting = false // it goes on itself
-	if t.holding > 0 {
-		t.keep(e)
-		return
-	}
-	t.take(e)
-}
-
-// The bounds of what is kept while something is made up for.
-const (
-	mostHeld     = 4096
-	mostHeldSize = 16 << 20
-)
-
-// keep holds an event. What is too much is left out and made up for later; how
-// the run ended is kept, once.
-func (t *turn) keep(e runEvent) {
-	full := len(t.held) >= mostHeld || t.heldSize+e.size > mostHeldSize
-	if full && (!e.ends() || t.heldEnd) {
-		t.said.doubt()
-		return
-	}
-	t.held, t.heldSize, t.heldEnd = append(t.held, e), t.heldSize+e.size, t.heldEnd || e.ends()
-}
-
-// hold keeps what the Gateway tells until release, which is called as often.
-func (t *turn) hold() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.holding++
-	t.said.doubt()
-}
-
-func (t *turn) release() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.holding--; t.holding > 0 {
-		return
-	}
-	held := t.held
-	t.held, t.heldSize, t.heldEnd = nil, 0, false
-	t.said.doubts++ // what was made up for may be what is held, too
-	for _, e := range held {
-		if t.holding > 0 {
-			t.keep(e)
-			continue
-		}
-		t.take(e)
-	}
-}
-
 // settleFirst reports whether what came before an event has to be made up for
 // before it is told. The transcript has it when a tool is called.
 func (t *turn) settleFirst(stream string, data fields) bool {
@@ -288,44 +233,6 @@ func (t *turn) sentOn(l *link) {
 	if t.boot == "" {
 		t.boot = l.hello.boot
 	}
-}
-
-// stopOf is the stop reason of a run that ended in an orderly way.
-func stopOf(said string) string {
-	switch said {
-	case "length", "max_tokens", "maxTokens":
-		return stopTokens
-	case "refusal", "content_filter", "sensitive":
-		return stopRefusal
-	case "aborted", "cancelled", "rpc":
-		return stopCancelled
-	}
-	return stopEnd
-}
-
-// failed is the outcome of a run that ended in an error.
-func failed(p fields) outcome {
-	detail := p.in("errorDetail")
-	return failure(p.text("errorKind"), detail.text("failoverReason"), detail.number("httpStatus"), p.text("errorMessage"))
-}
-
-// failure words it. The Gateway's own words say more than ours.
-func failure(kind, reason string, status int64, said string) outcome {
-	said = or(brief(said), "the gateway gave no reason")
-	code := domain.Unavailable
-	switch {
-	case kind == "refusal":
-		return outcome{stop: stopRefusal}
-	case kind == "context_length" || reason == "context_overflow":
-		code = domain.ContextTooLong
-	case kind == "rate_limit" || reason == "rate_limit" || status == 429:
-		code = domain.RateLimited
-	case reason == "billing" || status == 402:
-		code = domain.QuotaExhausted
-	case reason == "format" || reason == "model_not_found" || status == 400:
-		code = domain.ProviderRejected
-	}
-	return outcome{err: domain.Errorf(code, "the turn failed: %s", said)}
 }
 
 // follow has the events of a run go to its turn.
