@@ -174,6 +174,10 @@ func (e *editor) send(format string, args ...any) {
 	}
 }
 
+// patience bounds everything that a test waits for. It matters only when
+// something is wrong.
+const patience = time.Minute
+
 // frame is a message to the editor, as far as tests look at it.
 type frame struct {
 	ID     json.RawMessage `json:"id"`
@@ -198,7 +202,7 @@ type frame struct {
 // next returns the next frame, raw and read.
 func (e *editor) next() (string, frame) {
 	e.t.Helper()
-	limit := time.NewTimer(30 * time.Second)
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	select {
 	case raw, ok := <-e.frames:
@@ -441,6 +445,8 @@ listen = "127.0.0.1:0"
 `+settings+`
 [acp]
 max_sessions = 1000
+[store]
+required = true # a busy machine may take longer than initialize waits
 [providers.story]
 type = "scripted"
 script = `+quoted(script)+`
@@ -543,7 +549,7 @@ func TestBridge_Away(t *testing.T) {
 		t.Fatalf("a session whose bridge is there was given to another: %+v", f)
 	}
 	way.block(true)
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		if _, f = second.call("session/load", load); f.Error == nil {
 			break

@@ -25,7 +25,7 @@ func TestDaemonChannels(t *testing.T) {
 		}
 		select {
 		case <-seen:
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Fatalf("%v did not arrive", sig)
 		}
 	}
@@ -39,7 +39,7 @@ func TestDaemonChannels(t *testing.T) {
 			if sig != name {
 				t.Errorf("%v came in the place of %v", sig, name)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Errorf("%v was lost", name)
 		}
 	}

@@ -117,7 +117,7 @@ eof
 end
 exit 0
 `}.play(t)
-		if took := time.Since(o.frames[len(o.frames)-1].Time); took > 3*time.Second {
+		if took := time.Since(o.frames[len(o.frames)-1].Time); took > 3*time.Second+slack {
 			t.Errorf("the agent needed %v", took)
 		}
 	})
@@ -138,7 +138,7 @@ exit 0
 			}
 			last = string(f)
 		}
-		if code := a.wait(t, 5*time.Second); code != 0 || !strings.Contains(last, `"cancelled"`) {
+		if code := a.wait(t, 5*time.Second+slack); code != 0 || !strings.Contains(last, `"cancelled"`) {
 			t.Errorf("code %d, last line %s", code, last)
 		}
 		for _, fault := range a.faults() {
@@ -153,7 +153,7 @@ exit 0
 		if err := a.stdout.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if code := a.wait(t, 5*time.Second); code != 0 {
+		if code := a.wait(t, 5*time.Second+slack); code != 0 {
 			t.Errorf("code %d", code)
 		}
 		_ = frames.Close()
@@ -177,7 +177,7 @@ func streaming(t *testing.T, model string, log *buffer) (*agent, *jsonrpc.Stdio)
 		t.Fatal(err)
 	}
 	frames := jsonrpc.NewStdio(a.stdout, a.stdin, 0)
-	t.Cleanup(func() { _ = frames.Close(); a.wait(t, 5*time.Second) })
+	t.Cleanup(func() { _ = frames.Close(); a.wait(t, 5*time.Second+slack) })
 	exchange(t, frames, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`)
 	cwd, _ := json.Marshal(w.work) // a string always encodes
 	sid := text(exchange(t, frames, `{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":`+string(cwd)+`,"mcpServers":[]}}`).Result, "sessionId")

@@ -104,7 +104,7 @@ func (s scene) playIn(t *testing.T, w world) *outcome {
 	if s.watch > 0 {
 		opts.Settle = func(context.Context) error { time.Sleep(s.watch); return nil }
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	run, err := transcript.Play(ctx, script, opts)
 	c.finish(t, script, err)
@@ -170,7 +170,7 @@ func (c *company) exit(ctx context.Context) (int, error) {
 func (c *company) finish(t *testing.T, script *transcript.Script, err error) {
 	t.Helper()
 	for _, a := range c.all {
-		if code := a.wait(t, 5*time.Second); code != 0 && !a.killed {
+		if code := a.wait(t, 5*time.Second+slack); code != 0 && !a.killed {
 			t.Errorf("the agent ended with code %d", code)
 		}
 		for _, fault := range a.faults() {

@@ -24,7 +24,7 @@ import (
 
 // patience bounds everything a test waits for. It matters only when something
 // is wrong.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // rig is the program with one agent, on a model of a fake provider, and a
 // client with one session.
