@@ -2,6 +2,7 @@ package acp1
 
 import (
 	"context"
+	"errors"
 
 	"github.com/berth-dev/berth/adapters/jsonrpc"
 	"github.com/berth-dev/berth/core/domain"
@@ -52,15 +53,15 @@ func (c *connection) observe(ctx context.Context, id domain.SessionID, p object)
 
 // unobserve serves _berth/session/unobserve. What is not observed is left so.
 // It cuts an observation short that has not been answered yet, and ends one
-// that has not even begun.
+// that has not even begun. Nothing more is told behind the answer.
 func (c *connection) unobserve(ctx context.Context, id domain.SessionID, _ object) (jsonrpc.Task, error) {
-	c.p.Sessions.Unobserve(c.client, id)
+	rest, _ := c.p.Sessions.Unobserve(c.client, id)
 	_, before := c.asked.of(id)
 	c.asked.add(id, openRequest{answered: jsonrpc.Answered(ctx)})
 	return func(ctx context.Context) (jsonrpc.Reply, error) {
 		err := waitForAnswers(ctx, before)
-		c.p.Sessions.Unobserve(c.client, id)
-		return jsonrpc.Reply{}, err
+		more, _ := c.p.Sessions.Unobserve(c.client, id)
+		return jsonrpc.Reply{}, errors.Join(err, rest(ctx), more(ctx))
 	}, nil
 }
 

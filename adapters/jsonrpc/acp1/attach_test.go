@@ -95,7 +95,9 @@ func TestObserve(t *testing.T) {
 			}
 			want(t, "queue", r.next().Params, `{"sessionId":"`+id+`","queued":[],"ended":`+c.want+`}`)
 		}
-		r.ok(methodUnobserve, `{"sessionId":"`+id+`"}`)
+		if m, before = r.answer(r.start(methodUnobserve, `{"sessionId":"`+id+`"}`)); m.Error != nil || len(before) != 1 {
+			t.Errorf("%d updates, then %v", len(before), m.Error)
+		}
 		if len(w.watching) != 0 {
 			t.Error("it observes still")
 		}

@@ -34,8 +34,9 @@ type SessionService interface {
 	// its history first, if replay asks for it, and what goes on is told when
 	// answered is closed.
 	Observe(c ports.Client, id domain.SessionID, replay bool, answered <-chan struct{}) (func(context.Context) (domain.OpenedSession, error), error)
-	// Unobserve ends that, and reports whether it was so. It does not block.
-	Unobserve(ports.Client, domain.SessionID) bool
+	// Unobserve ends that, and reports whether it was so. It does not block; rest
+	// returns when nothing more is told of it, or with the context's cause.
+	Unobserve(ports.Client, domain.SessionID) (rest func(context.Context) error, was bool)
 	// Detach says that the client sends nothing any more: its turns are
 	// cancelled with the cause and its sessions released when they have ended.
 	// It does not block.

@@ -278,12 +278,17 @@ func (w *world) Observe(c ports.Client, id domain.SessionID, replay bool, _ <-ch
 	}, nil
 }
 
-func (w *world) Unobserve(c ports.Client, _ domain.SessionID) bool {
+func (w *world) Unobserve(c ports.Client, id domain.SessionID) (rest func(context.Context) error, was bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := len(w.watching)
 	w.watching = slices.DeleteFunc(w.watching, func(o ports.Client) bool { return o == c })
-	return len(w.watching) < n
+	if was = len(w.watching) < n; !was {
+		return func(context.Context) error { return nil }, false
+	}
+	return func(ctx context.Context) error { // one thing was under way
+		return c.Send(ctx, id, domain.AgentText{ID: "m", Text: "the last"})
+	}, true
 }
 
 func (w *world) Absent(ports.Client, bool) {}

@@ -182,15 +182,18 @@ func (r *registry) watching(id domain.SessionID) []*watcher {
 	return list
 }
 
-// Unobserve ends an observation. It reports whether there was one.
-func (s *Service) Unobserve(c ports.Client, id domain.SessionID) bool {
-	return s.unwatch(id, by(c)) > 0
+// Unobserve ends an observation. It reports whether there was one, and does not
+// wait: rest returns when nothing more is told of it, or with the cause of its
+// context.
+func (s *Service) Unobserve(c ports.Client, id domain.SessionID) (rest func(context.Context) error, was bool) {
+	list := s.unwatch(id, by(c))
+	return func(ctx context.Context) error { return over(ctx, list) }, len(list) > 0
 }
 
-func (s *Service) unwatch(id domain.SessionID, drop func(*watcher) bool) int {
+func (s *Service) unwatch(id domain.SessionID, drop func(*watcher) bool) []*watcher {
 	s.reg.mu.Lock()
 	defer s.reg.mu.Unlock()
-	return len(s.unwatchLocked(id, drop))
+	return s.unwatchLocked(id, drop)
 }
 
 // unwatchLocked ends the observations of a session that drop names, and returns

@@ -2,6 +2,7 @@ package sessions_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -67,4 +68,38 @@ func TestObserve_EndsWhileItBegins(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Who ends an observation can wait until nothing more is told of it.
+func TestUnobserve_Rest(t *testing.T) {
+	patient(t, func(t *testing.T, w *world) {
+		id := w.fresh()
+		var c client
+		c.onSend = func(context.Context, domain.Update) error {
+			time.Sleep(time.Second) // sent all the same
+			return nil
+		}
+		if _, err := w.observe(&c, id, false); err != nil {
+			t.Fatal(err)
+		}
+		turn := w.admit(id)
+		turn.tell(t, domain.AgentText{ID: "m", Text: "one"})
+		turn.tell(t, domain.AgentText{ID: "m", Text: "two"})
+		synctest.Wait()
+		rest, was := w.svc.Unobserve(&c, id)
+		short, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, domain.RequestCancelled)
+		defer cancel()
+		if err := rest(short); !was || !errors.Is(err, domain.RequestCancelled) {
+			t.Errorf("there was one: %v; while one thing is under way: %v", was, err)
+		}
+		if err := rest(t.Context()); err != nil {
+			t.Error(err)
+		}
+		before := len(c.log())
+		time.Sleep(time.Minute)
+		if after := len(c.log()); after != before {
+			t.Errorf("%d things were told, %d more afterwards", before, after-before)
+		}
+		turn.ticket.Done(nil)
+	})
 }

@@ -73,7 +73,8 @@ func TestObserve(t *testing.T) {
 		if q := lastQueue(early.log()); q.Running == "" || len(q.Queued) != 1 {
 			t.Errorf("it knows of the queue %+v", q)
 		}
-		if !w.svc.Unobserve(late, id) || w.svc.Unobserve(late, id) {
+		_, was := w.svc.Unobserve(late, id)
+		if _, again := w.svc.Unobserve(late, id); !was || again {
 			t.Error("Unobserve does not say what was so")
 		}
 		w.svc.Lose(w.client)
@@ -257,7 +258,7 @@ func TestObserve_TooSlow(t *testing.T) {
 				if n, ok := ups[len(ups)-1].(domain.Notice); !ok || n.Reason != domain.ObserverDropped {
 					t.Errorf("the last it was told is %T", ups[len(ups)-1])
 				}
-				if w.svc.Unobserve(stuck, id) {
+				if _, was := w.svc.Unobserve(stuck, id); was {
 					t.Error("it is still an observer")
 				}
 			})
