@@ -199,6 +199,19 @@ describe("state", () => {
     assert.equal(s.call("c").status, "cancelled");
     assert.equal(state.stopped(s.last.reason), "Cancelled");
   });
+  test("how turns of a history ended", () => {
+    const end = (turnId, how) => ({sessionUpdate: "session_info_update", _meta: {berth: {turnId, ...how}}});
+    const s = of(
+      chunk("user", "a", "t1-u"), end("t1", {stopReason: "cancelled"}), chunk("user", "b", "t2-u"), chunk("agent", "[This turn failed: 529]", "t2-end"), end("t2", {error: "529"}),
+      chunk("user", "c", "t3-u"), end("t3", {stopReason: "refusal"}), end("t3", {stopReason: "refusal"}), chunk("user", "d", "t4-u"), end("t4", {stopReason: "max_tokens"}),
+      {sessionUpdate: "session_info_update", title: "T"}, {sessionUpdate: "session_info_update", _meta: {berth: "x"}}, {sessionUpdate: "session_info_update", _meta: null},
+    );
+    const told = () => s.items.map((i) => (i.type === "end" ? state.stopped(i.reason) : state.words(i.blocks)));
+    const all = ["a", "Cancelled", "b", "[This turn failed: 529]", "The turn failed", "c", "The model refused to go on", "d", "Stopped: the answer reached its length limit"];
+    assert.deepEqual([told(), s.title], [all, "T"]);
+    s.ended("max_tokens", {turn: "t4", usage: {inputTokens: 1}});
+    assert.deepEqual([told(), s.last.usage], [all, {inputTokens: 1}]);
+  });
   test("plan, usage, title, commands", () => {
     const s = of(
       {sessionUpdate: "plan", entries: [{content: "a"}]}, {sessionUpdate: "plan", entries: [{content: "b"}]},
@@ -521,6 +534,32 @@ describe("opened", () => {
     calls[2].yes({});
     await done;
     assert.equal(o.mode, "owner");
+  });
+
+  test("who watches sees how turns end, and each end once", async () => {
+    const {o, calls, story} = sessionOf();
+    const done = o.watch();
+    o.apply({sessionUpdate: "session_info_update", _meta: {berth: {turnId: "t1", stopReason: "cancelled"}}});
+    calls[0].yes({_meta: {berth: {running: "t1"}}});
+    await done;
+    o.admitted({queued: [], ended: {turnId: "t1", stopReason: "cancelled"}});
+    assert.deepEqual([story(), o.running], [["end:cancelled"], 0]);
+    o.admitted({running: "t2", queued: []});
+    o.admitted({queued: [], ended: {turnId: "t2", error: "no route"}});
+    assert.deepEqual([story(), o.session.last.text], [["end:cancelled", "end:error"], "no route"]);
+    o.admitted({queued: [], ended: {turnId: "t3", stopReason: "end_turn"}});
+    assert.deepEqual(story(), ["end:cancelled", "end:error", "end:end_turn"]);
+  });
+
+  test("a turn that ends while it is loaded ends once", async () => {
+    const {o, calls, story} = sessionOf();
+    const done = o.load();
+    o.apply({sessionUpdate: "session_info_update", _meta: {berth: {turnId: "t1", stopReason: "cancelled"}}});
+    calls[0].yes({_meta: {berth: {running: "t1"}}});
+    await done;
+    calls[1].yes({stopReason: "cancelled", _meta: {berth: {turnId: "t1", usage: {inputTokens: 3, outputTokens: 1}}}});
+    await settle();
+    assert.deepEqual([story(), o.session.last.usage.inputTokens, o.running], [["end:cancelled"], 3, 0]);
   });
 
   test("is told as busy where it cannot be watched", async () => {

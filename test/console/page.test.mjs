@@ -225,6 +225,25 @@ describe("the console", {skip, concurrency: false}, () => {
     assert.equal((await items(c)).filter((i) => i.startsWith("end") && i.includes("Cancelled")).length, 2);
   });
 
+  test("a reload shows that a turn was cancelled, and so it is seen by who watches", async (t) => {
+    const c = await tab(t);
+    const watching = await tab(t);
+    await c.begin();
+    await c.prompt("run forever");
+    await c.sees("It begins");
+    const hash = await c.page.evaluate(() => location.hash);
+    await watching.page.evaluate((hash) => (location.hash = hash), hash);
+    await watching.sees("It begins");
+    await c.page.click("#cancel");
+    await c.sees("Cancelled");
+    await watching.sees("Cancelled");
+    await c.idle();
+    await c.page.reload();
+    await c.sees("Cancelled");
+    assert.equal((await items(c)).filter((i) => i.startsWith("end") && i.includes("Cancelled")).length, 1);
+    assert.equal((await items(watching)).filter((i) => i.startsWith("end") && i.includes("Cancelled")).length, 1);
+  });
+
   test("prompts wait for their turn, in order", async (t) => {
     const c = await tab(t);
     await c.begin();

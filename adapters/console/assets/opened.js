@@ -62,9 +62,12 @@ export class Opened {
 		}
 	}
 
-	/** admitted is told which turns run and wait while the session is watched. */
-	admitted({running, queued}) {
+	/** admitted is told which turns run and wait while the session is watched, and which ended. */
+	admitted({running, queued, ended}) {
 		if (this.mode === "owner") return;
+		if (ended?.turnId) {
+			(this.#incoming ?? this.session).ended(ended.error ? "error" : (ended.stopReason ?? "end_turn"), {turn: ended.turnId, text: ended.error ?? ""});
+		}
 		this.running = running ? 1 : 0;
 		this.queue = (queued ?? []).map((q) => waits(q.text));
 		this.#changed(this);
@@ -178,7 +181,7 @@ export class Opened {
 			const result = await this.#call("_berth/session/await", {sessionId: this.id, turnId});
 			if (round === this.#round) this.#ended(result);
 		} catch (err) {
-			if (round === this.#round && !(err instanceof Lost) && err.code !== UNKNOWN_METHOD) this.#complain(err);
+			if (round === this.#round && !(err instanceof Lost) && err.code !== UNKNOWN_METHOD) this.#complain(err, turnId);
 		}
 		if (round === this.#round) this.#next();
 	}
@@ -221,15 +224,15 @@ export class Opened {
 	}
 
 	#ended(result) {
-		this.session.ended(result?.stopReason ?? "end_turn", {usage: result?._meta?.berth?.usage});
+		this.session.ended(result?.stopReason ?? "end_turn", {usage: result?._meta?.berth?.usage, turn: result?._meta?.berth?.turnId});
 		if (result?._meta?.berth?.sessionUsage) {
 			this.session.usage = {...this.session.usage, total: result._meta.berth.sessionUsage};
 			this.session.head = true;
 		}
 	}
 
-	#complain(err) {
-		this.session.ended("error", {text: err.message});
+	#complain(err, turn) {
+		this.session.ended("error", {text: err.message, turn});
 	}
 
 	#next() {

@@ -25,6 +25,7 @@ export class Session {
 	#calls = new Map();
 	#messages = new Map();
 	#compactions = new Map();
+	#ends = new Map(); // by the id of the turn
 	#next = 1;
 
 	constructor(id) {
@@ -71,7 +72,7 @@ export class Session {
 				if (typeof u.title === "string") this.title = u.title;
 				if (typeof u.updatedAt === "string") this.updatedAt = u.updatedAt;
 				this.head = true;
-				return null;
+				return this.#past(u._meta?.berth);
 			case "available_commands_update":
 				this.commands = Array.isArray(u.availableCommands) ? u.availableCommands : [];
 				this.head = true;
@@ -100,15 +101,32 @@ export class Session {
 		return this.#add({type: "user", id: "", blocks: [...blocks], ours: true});
 	}
 
-	/** ended closes the newest turn with the reason it stopped for; text says more of an error. */
+	/**
+	 * ended closes the newest turn with the reason it stopped for; text says more of
+	 * an error. A turn whose id is known ends once, however often that is told.
+	 */
 	ended(reason, detail = {}) {
+		const before = this.#ends.get(detail.turn);
+		if (before) {
+			before.usage ??= detail.usage ?? null;
+			this.#touch(before);
+			return before;
+		}
 		for (const c of this.#calls.values()) {
 			if (!FINAL.has(c.status) && c.live) {
 				c.status = "cancelled";
 				this.#touch(c);
 			}
 		}
-		return this.#add({type: "end", reason, usage: detail.usage ?? null, text: detail.text ?? ""});
+		const item = this.#add({type: "end", reason, usage: detail.usage ?? null, text: detail.text ?? ""});
+		if (detail.turn) this.#ends.set(detail.turn, item);
+		return item;
+	}
+
+	/** past takes the end of a turn that a history tells of. The words of an error are a message before it. */
+	#past(end) {
+		if (typeof end?.turnId !== "string" || !(end.stopReason || end.error)) return null;
+		return this.ended(end.error ? "error" : String(end.stopReason), {turn: end.turnId});
 	}
 
 	/** last is the newest item, or null. */
