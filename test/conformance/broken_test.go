@@ -28,7 +28,7 @@ func serveBroken() int {
 	}
 	os.Unsetenv(brokenEnv) // it names no setting
 	models := brokenModels{brokenModel{descriptor: os.NewFile(1, "descriptor 1")}}
-	var dirs bootstrap.LoadOptions
+	dirs := bootstrap.LoadOptions{Env: os.Environ()}
 	for i, arg := range os.Args[:len(os.Args)-1] {
 		switch arg {
 		case "--config-dir":
@@ -57,6 +57,14 @@ func broken() launch {
 	return launch{program: self, env: []string{brokenEnv + "=1"}}
 }
 
+// lateEnds are the errors with which a model ends that is cancelled, by what
+// it is told; one without an error just stops.
+var lateEnds = map[string]error{
+	"late error":   domain.Errorf(domain.Unavailable, "broke"),
+	"late cut":     nil,
+	"late sign-in": domain.Errorf(domain.AuthRequired, "who?"),
+}
+
 type brokenModels struct{ model brokenModel }
 
 func (m brokenModels) Open(context.Context, domain.ModelRef) (ports.Model, error) {
@@ -75,8 +83,9 @@ func (brokenModel) Info() domain.ModelInfo { return domain.ModelInfo{Tools: true
 // Stream does what the newest message says: "print" writes to standard output
 // like a careless library, when the process has run for so long that whatever
 // nobody holds is collected; "panic" panics; "deaf" says "One" and goes on for
-// most of a second, whatever its context says; anything else is answered.
-func (b brokenModel) Stream(_ context.Context, req domain.ModelRequest) iter.Seq2[domain.ModelEvent, error] {
+// half a minute, whatever its context says; a late end says "One" and ends in
+// that way when it is cancelled; anything else is answered.
+func (b brokenModel) Stream(ctx context.Context, req domain.ModelRequest) iter.Seq2[domain.ModelEvent, error] {
 	said := ""
 	for _, m := range req.Messages {
 		if in, ok := m.(domain.UserInput); ok {
@@ -97,11 +106,22 @@ func (b brokenModel) Stream(_ context.Context, req domain.ModelRequest) iter.Seq
 			panic("the model breaks")
 		}
 		if strings.Contains(said, "deaf") {
-			for _, word := range strings.Fields("One late late late late late late") {
+			for _, word := range strings.Fields("One" + strings.Repeat(" late", 250)) {
 				if !yield(domain.TextDelta{Text: word}, nil) {
 					return
 				}
 				time.Sleep(120 * time.Millisecond)
+			}
+		}
+		for way, err := range lateEnds {
+			if strings.Contains(said, way) {
+				if yield(domain.TextDelta{Text: "One"}, nil) {
+					<-ctx.Done()
+				}
+				if err != nil {
+					yield(nil, err)
+				}
+				return
 			}
 		}
 		if yield(domain.TextDelta{Text: "Fine."}, nil) {
