@@ -107,6 +107,10 @@ func (g *gateway) connectWith(ctx context.Context, scopes []string) (*link, erro
 		l, err = open(ctx, g.cfg, Credentials{Device: known}, scopes)
 	}
 	if err != nil {
+		if errors.As(err, &e) { // a Gateway may repeat what it was shown
+			e.hide(secret)
+			e.hide(known)
+		}
 		return nil, err
 	}
 	g.remember(l.hello)

@@ -124,6 +124,7 @@ func TestRenamed(t *testing.T) {
 		if out, err := answer(); err != nil || out["stopReason"] != "end_turn" {
 			t.Errorf("answer %v, %v", out, err)
 		}
+		r.gw.Event("session.message", `{"sessionKey":"`+key+`","message":{"role":"user","content":"hi","idempotencyKey":"`+prompt+`:user"}}`)
 		if d := cmp.Diff([]string{"say a"}, r.told()); d != "" {
 			t.Errorf("told (-want +got):\n%s", d)
 		}

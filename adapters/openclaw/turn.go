@@ -249,6 +249,9 @@ func (b *Bridge) unfollow(t *turn) {
 	if b.runs[run] == t {
 		delete(b.runs, run)
 		t.session.noteDone(run)
+		if t.prompt != run {
+			t.session.noteDone(t.prompt)
+		}
 	}
 }
 

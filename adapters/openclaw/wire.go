@@ -3,6 +3,7 @@ package openclaw
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/adapters/jsonrpc"
@@ -106,6 +107,16 @@ func (in incoming) refusal() *RPCError {
 
 // Error gives the code and the Gateway's words.
 func (e *RPCError) Error() string { return brief(e.Code) + ": " + brief(e.Message) }
+
+// hide takes a secret out of the Gateway's words.
+func (e *RPCError) hide(secret string) {
+	if secret == "" {
+		return
+	}
+	for _, s := range []*string{&e.Code, &e.Message, &e.Details.Code, &e.Details.Reason, &e.Details.MissingScope, &e.Details.RequestID} {
+		*s = strings.ReplaceAll(*s, secret, "(the token)")
+	}
+}
 
 // mostAfter bounds how long a Gateway may make us wait, in milliseconds.
 const mostAfter = 10 * 60 * 1000

@@ -378,7 +378,7 @@ func (g *Gateway) judge(p connectRequest, nonce string, at int64) *fail {
 	case g.cfg.Token != "" && p.Auth.Token == "":
 		return refuse("AUTH_TOKEN_MISSING", "unauthorized: gateway token missing")
 	case g.cfg.Token != "" && p.Auth.Token != g.cfg.Token && !device:
-		return refuse("AUTH_TOKEN_MISMATCH", "unauthorized: gateway token mismatch")
+		return refuse("AUTH_TOKEN_MISMATCH", "unauthorized: gateway token mismatch: "+p.Auth.Token) // as no Gateway should
 	case g.cfg.Unpaired, g.cfg.NoAdmin && slices.Contains(p.Scopes, "operator.admin"):
 		return &fail{Code: "NOT_PAIRED", Message: "pairing required", Details: map[string]any{"code": "PAIRING_REQUIRED", "requestId": "req-1"}}
 	}
