@@ -40,6 +40,8 @@ type Config struct {
 	Confiner Confiner
 	Clock    ports.Clock
 	IDs      ports.IDs
+
+	settle, join time.Duration // 0: settle, joinLimit
 }
 
 // Shell is a program that runs command lines.

@@ -146,12 +146,13 @@ func (k killTool) Prepare(_ context.Context, call domain.ToolCall) (ports.Prepar
 	if err != nil {
 		return nil, err
 	}
-	return &ending{job: j, plan: jobPlan("shell_kill", "End job "+j.id+": "+oneLine(j.line))}, nil
+	return &ending{job: j, join: k.t.conf.join, plan: jobPlan("shell_kill", "End job "+j.id+": "+oneLine(j.line))}, nil
 }
 
 // ending is a prepared shell_kill.
 type ending struct {
 	job  *job
+	join time.Duration // at most
 	plan domain.ToolPlan
 	ran  atomic.Bool
 }
@@ -175,7 +176,7 @@ func (e *ending) Run(ctx context.Context, _ func(domain.ToolProgress)) (domain.T
 		before = ""
 		e.job.stop(stopKill)
 	}
-	limit := time.NewTimer(joinLimit)
+	limit := time.NewTimer(e.join)
 	defer limit.Stop()
 	select {
 	case <-e.job.ended:

@@ -8,6 +8,7 @@ import (
 	osexec "os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-dev/berth/adapters/exec/sandbox"
 	"github.com/berth-dev/berth/adapters/exec/shellpolicy"
@@ -84,6 +85,7 @@ func TestTogether(t *testing.T) {
 				_ = os.RemoveAll(r.at("ws/sub"))
 				_ = os.Remove(r.at("ws/build.sh"))
 			}
+			r.conf.settle = time.Minute // what stays here ends by itself
 			r.open()
 			ruling, run := r.decide(c.args, nil)
 			if ruling.Verdict != c.verdict || (len(ruling.Always) > 0) != c.always {

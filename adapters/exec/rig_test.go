@@ -74,7 +74,7 @@ func newRig(t testing.TB) *rig {
 		Profile: func(string) Profile { return r.profile },
 		Analyze: func(_ context.Context, _ domain.Session, _, _ string, _ bool) Analysis { return r.analysis },
 		Judge:   r.judge, Roots: func(s domain.Session) []string { return s.Roots() },
-		Confiner: &posed{r, Plain{Helper: SelfHelper()}}, Clock: time.Now,
+		Confiner: &posed{r, Plain{Helper: SelfHelper()}}, Clock: time.Now, join: time.Minute, // only what hangs takes so long
 		IDs: func() string {
 			mu.Lock()
 			defer mu.Unlock()
@@ -237,7 +237,7 @@ func statusOf(res domain.ToolResult) string {
 // eventually waits until something is so.
 func (r *rig) eventually(what string, ok func() bool) {
 	r.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.t.Fatalf("never: %s", what)
 		}

@@ -190,7 +190,7 @@ func (c *prepared) await(j *job, limit time.Duration) {
 // followStart gives a background job a moment, so that one that fails at
 // once is told as such.
 func (c *prepared) followStart(ctx context.Context, j *job) domain.ToolResult {
-	timer := time.NewTimer(settle)
+	timer := time.NewTimer(c.t.conf.settle)
 	defer timer.Stop()
 	select {
 	case <-j.ended:

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -30,7 +31,10 @@ type Source struct {
 var _ ports.ToolSource = (*Source)(nil)
 
 // NewSource makes the source of the shell tools. Nothing is started or tried.
-func NewSource(conf Config) *Source { return &Source{conf: conf, specs: newSpecs(conf.Shell.Bash)} }
+func NewSource(conf Config) *Source {
+	conf.settle, conf.join = cmp.Or(conf.settle, settle), cmp.Or(conf.join, joinLimit)
+	return &Source{conf: conf, specs: newSpecs(conf.Shell.Bash)}
+}
 
 // Open returns the session's shell tools; none where there is no shell.
 func (s *Source) Open(_ context.Context, session domain.Session, _ ports.Client) (ports.Toolset, error) {
@@ -156,7 +160,7 @@ func (t *toolset) Close() error {
 	for _, j := range live {
 		j.stop(stopClose)
 	}
-	limit := time.NewTimer(joinLimit)
+	limit := time.NewTimer(t.conf.join)
 	defer limit.Stop()
 	for _, j := range live {
 		select {
