@@ -285,7 +285,7 @@ func TestOffline_WithoutConfiguration(t *testing.T) {
 }
 
 func TestSessions_RunBesideEachOther(t *testing.T) {
-	p := start(t, newHome(t, "--- next when \"slow\"\nchunks 100 \"s\" every 5ms\n--- next when \"fast\"\ntext \"fast\"", nil), nil)
+	p := start(t, newHome(t, "--- next when \"slow\"\ntext \"s\"\nhang\n--- next when \"fast\"\ntext \"fast\"", nil), nil)
 	slow, fast := p.session(), p.session()
 	end := p.begin(p.ctx(), slow, "slow")
 	p.until("text", isText)
@@ -297,7 +297,10 @@ func TestSessions_RunBesideEachOther(t *testing.T) {
 		t.Errorf("the slow turn was over before the fast one: %+v", r)
 	default:
 	}
-	if r := p.await(end); r.err != nil || r.stop != acp.StopReasonEndTurn {
+	if err := p.Cancel(p.ctx(), acp.CancelNotification{SessionId: slow}); err != nil {
+		t.Fatal(err)
+	}
+	if r := p.await(end); r.err != nil || r.stop != acp.StopReasonCancelled {
 		t.Errorf("the slow turn ended with %q, %v", r.stop, r.err)
 	}
 }
