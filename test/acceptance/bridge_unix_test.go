@@ -79,6 +79,10 @@ func TestBridge_Token(t *testing.T) {
 	if err := os.WriteFile(file, []byte(d.token+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	wrong := "wrong-" + d.token
 	tests := []struct {
 		name string
@@ -93,6 +97,7 @@ func TestBridge_Token(t *testing.T) {
 		{"ZeroClaw's variable", []string{"ZEROCLAW_ACP_BRIDGE_TOKEN=" + d.token}, nil, "", true},
 		{"a flag, with a warning", nil, []string{"--token", d.token}, "everybody on this machine can see --token", true},
 		{"a wrong one", []string{"BERTH_ACP_BRIDGE_TOKEN=" + wrong}, nil, "refuses the token", false},
+		{"a file that is empty", nil, []string{"--token-file", empty}, "is empty", false},
 		{"a token that would go to another machine", nil, []string{"--url", "ws://192.0.2.1/acp", "--token-file", file}, "without TLS", false},
 		{"a token that would go to another machine's Gateway", nil, []string{"--protocol", "openclaw", "--url", "ws://192.0.2.1", "--token-file", file}, "without TLS", false},
 	}
