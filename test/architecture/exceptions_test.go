@@ -31,6 +31,7 @@ func allowed() exceptions {
 			"core/services/sessions/ask.go":      "one question, one goroutine for each client that is asked; they end with its context, and Ask joins them",
 			"core/services/sessions/editor.go":   "who looks after one call of an editor; it ends with the call, which joins it",
 			"core/services/sessions/lose.go":     "the grace timer of a slot; armed and stopped with the slot's state, and asks under the registry's mutex whether it still counts",
+			"core/services/sessions/observe.go":  "the watch that ends the beginning of an observation with the watcher's time; it only cancels a context, and is stopped when the beginning returns",
 			"core/services/sessions/oust.go":     "the timer that sees whether a client is stuck whose session another takes; stopped by the take that armed it, and asks under the attachment's mutex whether it still counts",
 			"core/services/sessions/registry.go": "the idle timer of a slot; armed, reset and stopped with the slot's state, and setAside asks that state again",
 		},
