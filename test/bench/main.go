@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	daemon := flags.Bool("daemon", false, "measure `berth daemon` under load instead; the flags below are for that")
 	var d daemonOptions
 	flags.IntVar(&d.idle, "idle", 1000, "idle connections")
-	flags.DurationVar(&d.settle, "settle", 150*time.Second, "rest before memory is read: collections come at least every 2 minutes, and streams keep what they sent that long")
+	flags.DurationVar(&d.settle, "settle", 275*time.Second, "rest before memory is read: streams keep what they sent for 2 minutes, and a collection comes 2 minutes later at most")
 	flags.IntVar(&d.calm, "calm", 90, "seconds that what is left behind may take to end; a resting connection lasts 60")
 	flags.IntVar(&d.turns, "latency-turns", 2000, "turns of the latency figures, for each transport")
 	flags.DurationVar(&d.length, "length", 10*time.Minute, "length of the mixed load, a fifth of it warming up")
