@@ -87,7 +87,7 @@ func newEndpoint(ctx context.Context) (*endpoint, error) {
 		url: "http://" + listener.Addr().String() + "/v1", done: make(chan error, 1),
 		born: time.Now(), own: map[string]time.Duration{},
 	}
-	e.server = &http.Server{Handler: e, ReadHeaderTimeout: 10 * time.Second}
+	e.server = &http.Server{Handler: e, ReadHeaderTimeout: patience}
 	go func() { e.done <- e.server.Serve(listener) }()
 	return e, nil
 }

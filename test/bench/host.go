@@ -106,7 +106,7 @@ func (h *host) environ() []string { return []string{"PATH=" + os.Getenv("PATH"),
 
 // find waits for the address that the daemon leaves.
 func (h *host) find() error {
-	until := time.Now().Add(20 * time.Second)
+	until := time.Now().Add(patience)
 	for {
 		var info struct{ URL string }
 		raw, err := os.ReadFile(filepath.Join(h.dir, "data", "daemon.json"))

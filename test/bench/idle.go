@@ -275,7 +275,7 @@ func (b *daemonBench) overfill(ctx context.Context, r *report, h *host, kind str
 	var one *client
 	err := errors.New("no place")
 	for tries := 0; err != nil; tries++ { // as it was told to
-		if tries == 20 {
+		if tries == 300 {
 			return fmt.Errorf("a place that was left: %w", err)
 		}
 		time.Sleep(100 * time.Millisecond)

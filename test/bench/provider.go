@@ -32,7 +32,7 @@ func serve(ctx context.Context) (*provider, error) {
 		return nil, err
 	}
 	p := &provider{url: "http://" + listener.Addr().String() + "/v1", done: make(chan error, 1)}
-	p.server = &http.Server{Handler: http.HandlerFunc(complete), ReadHeaderTimeout: 10 * time.Second}
+	p.server = &http.Server{Handler: http.HandlerFunc(complete), ReadHeaderTimeout: patience}
 	go func() { p.done <- p.server.Serve(listener) }()
 	return p, nil
 }

@@ -105,10 +105,10 @@ func (s *socket) listen(string) error { return nil }
 
 func (s *socket) close() error {
 	s.mu.Lock()
-	err := s.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(10*time.Second))
+	err := s.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(patience))
 	s.mu.Unlock()
 	if err == nil {
-		err = s.ws.SetReadDeadline(time.Now().Add(10 * time.Second))
+		err = s.ws.SetReadDeadline(time.Now().Add(patience))
 	}
 	<-s.done
 	return errors.Join(err, s.ws.Close())

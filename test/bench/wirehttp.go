@@ -185,7 +185,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 }
 
 func (s *streams) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	answer, err := s.request(ctx, http.MethodDelete, "", nil)
 	if err == nil {
