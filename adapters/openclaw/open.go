@@ -221,9 +221,31 @@ type watchParams struct {
 // watch asks the Gateway for the events of a session. They end with the
 // connection; reattach asks again.
 func (b *Bridge) watch(ctx context.Context, s *session) {
-	if _, err := b.gw.call(ctx, "sessions.messages.subscribe", watchParams{s.key}); err != nil {
+	l, err := b.gw.link(ctx)
+	if err == nil {
+		err = s.watch(ctx, l)
+	}
+	if err != nil {
 		b.cfg.Log("the events of %s: %v", s.key, err)
 	}
+}
+
+// watch asks for the session's events on a connection, once. What runs before
+// the Gateway has answered may be told to nobody.
+func (s *session) watch(ctx context.Context, l *link) error {
+	s.mu.Lock()
+	done := s.watched == l
+	s.mu.Unlock()
+	if done {
+		return nil
+	}
+	if _, err := l.call(ctx, "sessions.messages.subscribe", watchParams{s.key}); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watched = l
+	return nil
 }
 
 // rawOf marshals what cannot fail.

@@ -138,6 +138,10 @@ func (b *Bridge) send(t *turn, p sendParams) (string, error) {
 		if try > 0 && b.arrived(t.ctx, l, t) {
 			return "started", nil
 		}
+		// Its events are asked for first: reattach may not have come to it yet.
+		if err := t.session.watch(t.ctx, l); err != nil {
+			b.cfg.Log("the events of %s: %v", t.session.key, err)
+		}
 		t.sentOn(l)
 		raw, err := l.ask(t.ctx, "chat.send", p)
 		var e *RPCError

@@ -242,3 +242,36 @@ func TestModels_Anew(t *testing.T) {
 		}
 	})
 }
+
+// TestPrompt_Away sends a prompt while there is no connection. A gateway that
+// is slow to take up the session's events gets the prompt when it has: nothing
+// of the run would be told otherwise, not even its end.
+func TestPrompt_Away(t *testing.T) {
+	odd := func(o *openclawtest.Odd) bool {
+		if o.Method != "sessions.messages.subscribe" || o.Number() == 1 {
+			return false
+		}
+		o.Later(time.Second)
+		return true
+	}
+	script := func(r *openclawtest.Run) {
+		if strings.Contains(r.Message, "first") {
+			r.Hold(nil)
+		}
+		r.Say("here")
+	}
+	play(t, with{gateway: openclawtest.Config{Odd: odd, Script: script}}, func(r *rig) {
+		id := r.open()
+		r.later("session/prompt", says(id, "first"))
+		r.gw.Shut(true)
+		r.cancel(id)
+		answer := r.later("session/prompt", says(id, "behind it"))
+		r.gw.Shut(false)
+		if out, err := answer(); err != nil || out["stopReason"] != "end_turn" {
+			t.Errorf("answer %v, %v", out, err)
+		}
+		if told := r.told(); len(told) == 0 || told[0] != "say here" {
+			t.Errorf("told %q", told)
+		}
+	})
+}

@@ -23,6 +23,7 @@ type session struct {
 	done    []string          // runs that nothing more is told of, the newest last
 	foreign []*turn           // runs of others that are told of, the newest last
 	telling int               // how often its history is being told
+	watched *link             // the connection that tells its events
 }
 
 // maxQueue is how many prompts of a session may wait.
@@ -157,7 +158,7 @@ func (b *Bridge) closeSession(_ context.Context, params json.RawMessage) (jsonrp
 	return func(ctx context.Context) (jsonrpc.Reply, error) {
 		b.unobserve(s)
 		s.settle(ctx)
-		if l := b.gw.now(); l != nil {
+		if l := b.gw.now(); l != nil && b.session(s.id) == nil { // it was not opened anew
 			_, _ = l.call(ctx, "sessions.messages.unsubscribe", keyParams{Key: s.key}) // only spares traffic
 		}
 		return jsonrpc.Reply{}, nil

@@ -249,10 +249,11 @@ func (g *Gateway) Serve(frames jsonrpc.Frames) {
 		if json.Unmarshal(frame, &req) != nil || req.Type != "req" || req.ID == "" {
 			return
 		}
-		if g.cfg.Odd != nil && g.cfg.Odd(&Odd{ID: req.ID, Method: req.Method, c: c}) {
+		serve := func() { g.answer(c, req.ID, req.Method, req.Params) }
+		if g.cfg.Odd != nil && g.cfg.Odd(&Odd{req.ID, req.Method, g, c, serve}) {
 			continue
 		}
-		g.all.Go(func() { g.answer(c, req.ID, req.Method, req.Params) })
+		g.all.Go(serve)
 	}
 }
 

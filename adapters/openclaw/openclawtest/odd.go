@@ -3,12 +3,15 @@ package openclawtest
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Odd is a request of a client's to a Gateway that misbehaves.
 type Odd struct {
 	ID, Method string
+	g          *Gateway
 	c          *conn
+	serve      func()
 }
 
 // Send sends the client a frame, whatever it is.
@@ -16,6 +19,14 @@ func (o *Odd) Send(frame string) { o.c.raw(frame) }
 
 // Cut ends the client's connection.
 func (o *Odd) Cut() { _ = o.c.frames.Close() }
+
+// Later serves the request after a while. What comes behind it does not wait.
+func (o *Odd) Later(d time.Duration) {
+	o.g.all.Go(func() {
+		time.Sleep(d)
+		o.serve()
+	})
+}
 
 // Number is how many connections the Gateway has had, this one included.
 func (o *Odd) Number() int { return o.c.number }
