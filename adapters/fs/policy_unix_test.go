@@ -171,7 +171,7 @@ func playPolicy(t *testing.T, c policyCase) {
 	default:
 		t.Fatalf("nothing plays operation %s", c.Input.Op)
 	}
-	if took := time.Since(start); took > 2*time.Second {
+	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("answered after %v", took)
 	}
 	a.want(t, append([]string{c.Expected.Verdict}, c.Expected.AlsoOK...)...)

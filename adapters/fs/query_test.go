@@ -217,7 +217,7 @@ func TestQueryStops(t *testing.T) {
 			start := time.Now()
 			s := &scan{query: q, ctx: ctx}
 			s.each(bytes.Repeat([]byte("xyzx"), 4<<20), func(_, _ span) bool { return true })
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > 30*time.Second {
 				t.Errorf("took %v", took)
 			}
 		})

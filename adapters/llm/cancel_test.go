@@ -21,7 +21,7 @@ import (
 )
 
 // hangLimit is when a provider that was left counts as never told.
-const hangLimit = 5 * time.Second
+const hangLimit = 30 * time.Second
 
 // stage is how far a provider gets with an answer before the request is
 // cancelled.

@@ -142,7 +142,7 @@ func TestLease_TakeoverAfterKill(t *testing.T) {
 		if err := s.Acquire(t.Context(), id); err != nil {
 			t.Fatalf("round %d: acquire after the kill: %v", round, err)
 		}
-		if took := time.Since(began); took > 2*time.Second {
+		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("round %d: the takeover took %v", round, took)
 		}
 		if err := s.Release(t.Context(), id); err != nil {

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a step may take; only what hangs reaches it. In a
 // bubble it is an hour of fake time.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // pipes is a listener without a network, for bubbles.
 type pipes struct {

@@ -118,7 +118,7 @@ func TestForkBomb(t *testing.T) {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
 		if _, err := os.Stat(filepath.Join(w.root, "up")); err == nil {
@@ -140,7 +140,7 @@ func TestForkBomb(t *testing.T) {
 	if _, err := p.Wait(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("ending the bomb took %v", took)
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 // Patience is how long one step of a case may take. It is reached only by a
 // transport that hangs.
-const Patience = 10 * time.Second
+const Patience = 30 * time.Second
 
 // Limit is the bound on inbound frames the suite asks for.
 const Limit = 1 << 20

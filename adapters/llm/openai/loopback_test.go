@@ -233,7 +233,7 @@ func TestLoopback_HeadersOnly(t *testing.T) {
 	}), func(p *llm.Provider, _ *llm.HTTPConfig) { p.Timeout, p.MaxRetries = 50*time.Millisecond, 3 })
 	began := time.Now()
 	_, err := got(t, m, porttest.SampleRequest())
-	if took := time.Since(began); !domain.HasCode(err, domain.Unavailable) || !strings.Contains(err.Error(), "timeout_secs") || took > 5*time.Second {
+	if took := time.Since(began); !domain.HasCode(err, domain.Unavailable) || !strings.Contains(err.Error(), "timeout_secs") || took > 30*time.Second {
 		t.Errorf("%v after %s", err, took)
 	}
 }

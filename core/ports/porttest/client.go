@@ -310,7 +310,7 @@ func clientSlow(t TB, h ClientHarness) {
 		if !errors.Is(err, domain.CancelledByClient) {
 			t.Errorf("send to a far end that does not read: %v, want the cause of its context", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(hangLimit):
 		t.Errorf("Send waits on although its context has ended")
 	}
 }

@@ -175,8 +175,8 @@ func filesCancelled(t TB, h FilesHarness) {
 			if !errors.Is(err, domain.CancelledByClient) {
 				t.Errorf("%s: the error hides why the context ended: %v", what, err)
 			}
-		case <-time.After(2 * time.Second):
-			t.Errorf("%s goes on 2 s after its context ended", what)
+		case <-time.After(hangLimit):
+			t.Errorf("%s goes on %v after its context ended", what, hangLimit)
 		}
 	}
 }

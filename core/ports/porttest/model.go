@@ -325,7 +325,7 @@ func checkCancelledBefore(t TB, m ports.Model, req domain.ModelRequest) {
 // eventually waits for something that follows at once.
 func eventually(t TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(hangLimit); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s", what)
 		}

@@ -357,7 +357,7 @@ func TestClient_Mutants(t *testing.T) {
 		}), "client-ask-context"},
 		{"waits for the answer after its context ended", func(c *memoryClient) ports.Client {
 			return mutantClient{memoryClient: c, ask: func(ctx context.Context, q domain.PermissionRequest) (domain.Decision, error) {
-				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hangLimit*3/4)
 				defer cancel()
 				return c.Ask(ctx, q)
 			}}

@@ -164,8 +164,8 @@ func sandboxStuck(t TB, h SandboxHarness) {
 		if p.Word != domain.PostureNone || p.Reason == "" {
 			t.Errorf("when nothing is known it says %+v", p)
 		}
-	case <-time.After(2 * time.Second):
-		t.Errorf("still trying 2 s after the context ended")
+	case <-time.After(hangLimit):
+		t.Errorf("still trying %v after the context ended", hangLimit)
 	}
 	known := make(chan bool, 1)
 	go func() { // joined below, or left behind by an adapter that fails here
@@ -177,7 +177,7 @@ func sandboxStuck(t TB, h SandboxHarness) {
 		if told {
 			t.Errorf("it knows what a probe that hangs would show")
 		}
-	case <-time.After(2 * time.Second):
+	case <-time.After(hangLimit):
 		t.Errorf("asking what is known waits for the probe")
 	}
 }

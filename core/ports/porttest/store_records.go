@@ -76,7 +76,7 @@ func recordsBreak(t TB, h StoreHarness) {
 	r.append(id, 0, saidN("a", 50)...)
 	for i := range 100 {
 		// A store that leaks what the loop held runs out and never answers.
-		ctx, cancel := context.WithTimeout(r.ctx, 10*time.Second)
+		ctx, cancel := context.WithTimeout(r.ctx, hangLimit)
 		for _, err := range r.store.Records(ctx, id, 0) {
 			if err != nil {
 				t.Fatalf("reader %d: %v", i, err)

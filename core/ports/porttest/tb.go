@@ -6,7 +6,13 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
+
+// hangLimit is when what should happen at once counts as never: far more than
+// it takes on a machine with other work, and far less than for ever. Only what
+// fails waits so long.
+const hangLimit = 30 * time.Second
 
 // TB is what the suites need of a test.
 type TB interface {
