@@ -139,26 +139,36 @@ func ends() map[string]func(r *rig, line string) domain.ToolResult {
 		},
 		"by a cancel": func(r *rig, line string) domain.ToolResult {
 			ctx, cancel := context.WithCancelCause(context.Background())
-			timer := time.AfterFunc(300*time.Millisecond, func() { cancel(domain.CancelledByClient) })
-			defer timer.Stop()
-			return r.runCtx(ctx, "shell", args{"command": line}, func(domain.ToolProgress) {})
+			done := r.underWay(ctx, line)
+			cancel(domain.CancelledByClient)
+			return <-done
 		},
 		"by the session": func(r *rig, line string) domain.ToolResult {
-			done := make(chan domain.ToolResult)
-			go func() { done <- r.shell(line) }()
-			r.eventually("a command runs", func() bool {
-				ts := r.set.(*toolset)
-				ts.mu.Lock()
-				defer ts.mu.Unlock()
-				return len(ts.live) == 1
-			})
-			time.Sleep(200 * time.Millisecond)
+			done := r.underWay(context.Background(), line)
 			if err := r.set.Close(); err != nil {
 				r.t.Errorf("Close: %v", err)
 			}
 			return <-done
 		},
 	}
+}
+
+// underWay starts a command and returns when it has run for a moment.
+func (r *rig) underWay(ctx context.Context, line string) <-chan domain.ToolResult {
+	r.t.Helper()
+	done := make(chan domain.ToolResult, 1)
+	go func() { // ends with the command
+		defer close(done)
+		done <- r.runCtx(ctx, "shell", args{"command": line}, func(domain.ToolProgress) {})
+	}()
+	r.eventually("a command runs", func() bool {
+		ts := r.set.(*toolset)
+		ts.mu.Lock()
+		defer ts.mu.Unlock()
+		return len(ts.live) == 1
+	})
+	time.Sleep(300 * time.Millisecond)
+	return done
 }
 
 // TestEnded ends commands that do not want to, in each way there is.
