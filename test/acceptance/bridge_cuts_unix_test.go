@@ -127,13 +127,7 @@ func playStory(t *testing.T, d *socketDaemon, b *breakingWay, name string) []str
 	open := `{"cwd":` + quoted(dir) + `,"mcpServers":[],"_meta":{"berth":{"sessionKey":"agent:default:` + name + `"}}}`
 	session := sessionOf(e.ask("session/new", open))
 	e.ask("session/prompt", promptOf(session, "first"))
-	second, third := promptOf(session, "second"), promptOf(session, "third")
-	if b.plain { // of two that wait, only the newest's end is told to who comes back
-		e.ask("session/prompt", second)
-		e.ask("session/prompt", third)
-	} else {
-		e.askAll("session/prompt", second, third)
-	}
+	e.askAll("session/prompt", promptOf(session, "second"), promptOf(session, "third"))
 	e.ask("session/close", `{"sessionId":"`+session+`"}`)
 	e.view.again()
 	e.ask("session/load", `{"sessionId":"`+session+`","cwd":`+quoted(dir)+`,"mcpServers":[]}`)
