@@ -147,7 +147,7 @@ func TestPermission_Review(t *testing.T) {
 // TestPermission_TooLate has a yes that the gateway has not heard of when the
 // turn is cancelled: it is no yes any more.
 func TestPermission_TooLate(t *testing.T) {
-	for range 20 { // the order of two goroutines
+	for range 8 { // the order of two goroutines
 		play(t, with{gateway: openclawtest.Config{Script: func(r *openclawtest.Run) { r.Exec("rm", "allow-once", "deny") }}}, func(r *rig) {
 			r.answer = func(context.Context, json.RawMessage) (any, error) {
 				r.gw.Shut(true)
