@@ -125,7 +125,8 @@ test("an OpenClaw Gateway", {skip: missing(), timeout: 900_000}, async (t) => {
     }
     assert.equal((await turn).stopReason, "end_turn");
     const all = many.join("").trim();
-    assert.equal(text(c).replaceAll(/\s+/g, " ").trim(), `${all}${all} END`);
+    // White space at the end of a message is told or not, as the cuts fall.
+    assert.match(text(c).replaceAll(/\s+/g, " ").trim(), new RegExp(`^${all} ?${all} END$`));
     assert.equal(c.of("tool_call").length, 1);
     assert.equal(c.of("tool_call_update").filter((u) => u.status === "completed").length, 1);
     await c.close();
