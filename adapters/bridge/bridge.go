@@ -282,7 +282,8 @@ type channel struct {
 	frames jsonrpc.Frames
 	link   *tether.Link // frames, when the gateway has links
 	id     string
-	cuts   int // in a row, without a frame in between
+	cuts   int       // in a row, without a frame in between, nor a long time
+	since  time.Time // of the newest socket
 }
 
 // isEnd reports whether an error of Read is an orderly end.

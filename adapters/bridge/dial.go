@@ -133,10 +133,18 @@ func (b *Bridge) channel(d Dialled) *channel {
 // so there are many, further and further apart: some twenty seconds in all.
 const strikes = 12
 
+// steady is how long a socket has to last so that its cut is the first in a
+// row: an idle one has nothing come over it for days, and what is sent cuts
+// sooner.
+const steady = time.Minute
+
 // resume takes a channel up again whose socket was lost. When the gateway
 // does not know it any more the error is errLost, and the new connection that
 // it gave instead is kept for connect.
 func (b *Bridge) resume(ctx context.Context, ch *channel) error {
+	if time.Since(ch.since) >= steady {
+		ch.cuts = 0
+	}
 	o := outage{since: time.Now(), limit: b.cfg.LostLimit, tries: ch.cuts}
 	if ch.cuts++; ch.cuts > strikes {
 		b.cfg.Log("the connection was cut %d times in a row with nothing between; it is given up", strikes)
@@ -157,6 +165,7 @@ func (b *Bridge) resume(ctx context.Context, ch *channel) error {
 		if err == nil {
 			_, again, have := tether.Answered(d.Link)
 			if again && ch.link.Attach(ticket, d.Frames, have) == nil {
+				ch.since = time.Now()
 				b.cfg.Log("the connection goes on")
 				b.found()
 				return nil

@@ -120,3 +120,44 @@ func (g *linked) dial(_ context.Context, _, link string) (bridge.Dialled, error)
 	}
 	return bridge.Dialled{Frames: a, Connection: "c", Link: tether.AnswerResumed(have)}, nil
 }
+
+// TestLink_Idle cuts the sockets of a link that nothing comes over, once an
+// hour. It goes on: none of them was cut by what is sent.
+func TestLink_Idle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &linked{}
+		mine, theirs := newSocket(64)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- bridge.New(theirs, bridge.Config{Dial: g.dial}).Run(ctx) }()
+		write(t, mine, hello)
+		synctest.Wait()
+		if _, err := g.end().Read(); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.end().Write([]byte(welcome)); err != nil {
+			t.Fatal(err)
+		}
+		want(t, mine, welcome)
+		go func() { _, _ = g.end().Read() }() // it sees the cuts, and the end
+		for range 30 {
+			time.Sleep(time.Hour - time.Minute)
+			g.mu.Lock()
+			last := g.last
+			g.mu.Unlock()
+			last.Cut()
+			time.Sleep(time.Minute)
+		}
+		g.mu.Lock()
+		if g.links != 1 {
+			t.Errorf("%d links were begun", g.links)
+		}
+		g.mu.Unlock()
+		cancel()
+		<-done
+		_ = mine.Close()
+		for _, s := range g.all {
+			_ = s.Close()
+		}
+	})
+}
