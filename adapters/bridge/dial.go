@@ -118,7 +118,7 @@ func (b *Bridge) dial(ctx context.Context, connection, link string) (Dialled, er
 
 // channel makes a socket one.
 func (b *Bridge) channel(d Dialled) *channel {
-	ch := &channel{frames: d.Frames, id: d.Connection}
+	ch := &channel{frames: d.Frames, id: d.Connection, since: time.Now()}
 	if links, _, _ := tether.Answered(d.Link); links && d.Connection != "" {
 		ch.link = tether.New(d.Frames, tether.Options{})
 		ch.frames = ch.link
